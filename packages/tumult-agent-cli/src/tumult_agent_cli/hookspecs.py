@@ -1,0 +1,23 @@
+"""The hook that a distribution implements to bring adapters, and its markers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pluggy
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tumult_agent_cli.adapter import AgentCliAdapter
+
+PROJECT = "tumult_agent_cli"
+GROUP = "tumult.agent_adapters"
+
+hookspec = pluggy.HookspecMarker(PROJECT)
+hookimpl = pluggy.HookimplMarker(PROJECT)
+
+
+@hookspec
+def tumult_agent_adapters() -> Iterable[AgentCliAdapter]:  # type: ignore[empty-body]
+    """Give the adapter whose ``name`` is the entry point's; called once, when that adapter is asked for."""
