@@ -1,0 +1,1 @@
+"""The ``tumult`` command. Modules here parse, call one library function and print."""
