@@ -1,0 +1,4 @@
+#!/bin/sh
+set -eu
+rm -f "$TUMULT_FOLDER"/[0-9]*
+echo drained
