@@ -1,0 +1,1 @@
+"""The subcommands that this distribution brings to ``tumult``."""
