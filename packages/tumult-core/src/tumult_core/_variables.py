@@ -1,0 +1,294 @@
+"""Placeholders: ``${name}``, ``${config.NAME}``, ``${secrets.GROUP.KEY}``, and ``$${`` for a literal ``${``.
+
+Values are data, never syntax: what was put in for a placeholder is not looked at again.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from attrs import evolve, field, frozen
+
+from tumult_core._schema import structure, to_data
+from tumult_core._structure import Reader, closest
+from tumult_core._text import MASK
+from tumult_core._toon_scan import join
+from tumult_core.exceptions import DocumentError
+from tumult_core.experiment import EnvValue, Experiment, FileValue, InlineValue
+from tumult_core.problems import Problem, Severity
+
+_NAME = r"[A-Za-z_][A-Za-z0-9_-]*"
+_PLACEHOLDER = re.compile(r"\$(?P<escaped>\$)?\{(?P<inside>[^{}]*)(?P<end>\}?)")
+_REFERENCE = re.compile(rf"(?:config\.{_NAME}|secrets\.{_NAME}\.{_NAME}|{_NAME})")
+_MAX_SECRET_BYTES = 1 << 20
+
+
+@frozen
+class Placeholder:
+    """One placeholder in a document.
+
+    Attributes:
+        name: what stands in the braces, as in ``config.HOST``.
+        path: the text that it is part of.
+        valid: its name has one of the three forms, and it is closed.
+    """
+
+    name: str
+    path: str
+    valid: bool
+
+
+@frozen
+class Resolved:
+    """What placeholders stand for.
+
+    Attributes:
+        values: full name (``name``, ``config.NAME``, ``secrets.GROUP.KEY``) -> value.
+        secrets: the secret texts, to be masked wherever they would be shown.
+    """
+
+    values: Mapping[str, Any] = field(factory=dict, repr=False)
+    secrets: frozenset[str] = field(factory=frozenset, repr=False)
+
+
+def find_placeholders(value: Any, path: str = "") -> Iterator[Placeholder]:
+    """Give every placeholder in the texts of JSON-like data, in order; keys are not searched."""
+    if isinstance(value, str):
+        for match in _PLACEHOLDER.finditer(value):
+            if not match["escaped"]:
+                yield Placeholder(match["inside"], path, bool(match["end"] and _REFERENCE.fullmatch(match["inside"])))
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from find_placeholders(item, join(path, str(key)))
+    elif isinstance(value, list | tuple):
+        for index, item in enumerate(value):
+            yield from find_placeholders(item, f"{path}[{index}]")
+
+
+def substitute(value: Any, values: Mapping[str, Any]) -> Any:
+    """Put values in for placeholders in the texts of JSON-like data.
+
+    A text that is exactly one placeholder becomes the value itself, with its type; inside a longer text a value that is
+    not text is written as JSON. Names that ``values`` lacks, and malformed placeholders, stay as they are.
+    """
+    if isinstance(value, str):
+        return _substitute_text(value, values)
+    if isinstance(value, Mapping):
+        return {key: substitute(item, values) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [substitute(item, values) for item in value]
+    return value
+
+
+def _substitute_text(value: str, values: Mapping[str, Any]) -> Any:
+    whole = _PLACEHOLDER.fullmatch(value)
+    if whole and not whole["escaped"] and whole["end"] and whole["inside"] in values:
+        return values[whole["inside"]]
+    return _PLACEHOLDER.sub(lambda match: _replacement(match, values), value)
+
+
+def _replacement(match: re.Match[str], values: Mapping[str, Any]) -> str:
+    if match["escaped"]:
+        return match[0][1:]
+    if not match["end"] or match["inside"] not in values:
+        return match[0]
+    value = values[match["inside"]]
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+# --- where the values come from --------------------------------------------------------------------------------------
+
+
+def parse_variable(text: str) -> tuple[str, Any]:
+    """Split ``NAME=VALUE`` as a person gives it on the command line.
+
+    A value that is a JSON number, true, false or null in its shortest form, or a JSON string in quotes, is taken as
+    such; everything else is text. So ``port=5432`` is a number and ``version=1.10`` is text.
+
+    Raises:
+        ValueError: there is no ``=``, or the name is not a word.
+    """
+    name, equals, value = text.partition("=")
+    if not equals or not re.fullmatch(_NAME, name):
+        raise ValueError(f"{name or text!r} is not NAME=VALUE with a name of letters, digits, `_` and `-`")
+    return name, _typed(value)
+
+
+def _typed(value: str) -> Any:
+    try:
+        found = json.loads(value)
+    except (ValueError, RecursionError):
+        return value
+    return found if isinstance(found, str) or _is_shortest(found, value) else value
+
+
+def _is_shortest(found: Any, value: str) -> bool:
+    finite = not isinstance(found, float) or math.isfinite(found)
+    return not isinstance(found, list | dict) and finite and json.dumps(found) == value
+
+
+def resolve_configuration(experiment: Experiment, environ: Mapping[str, str], variables: Mapping[str, Any]) -> Resolved:
+    """Give the values of ``variables`` and of the experiment's configuration.
+
+    An environment value takes the type of its default, where that is a number or a truth value.
+
+    Raises:
+        DocumentError: names every environment variable that is missing or does not read as its type.
+    """
+    problems: list[Problem] = []
+    values: dict[str, Any] = dict(variables)
+    for name, source in experiment.configuration.items():
+        path = join("configuration", name)
+        if isinstance(source, InlineValue):
+            values[f"config.{name}"] = source.value
+        else:
+            values[f"config.{name}"] = _environment_value(experiment, path, source, environ, problems)
+    _raise(experiment, problems)
+    return Resolved(values)
+
+
+def _environment_value(
+    experiment: Experiment, path: str, source: EnvValue, environ: Mapping[str, str], problems: list[Problem]
+) -> Any:
+    found = environ.get(source.key)
+    if found is None:
+        if source.default is None:
+            problems.append(_missing_environment(experiment, path, source.key))
+        return source.default
+    if not isinstance(source.default, bool | int | float):
+        return found
+    value = _as_type(found, source.default)
+    if value is None:
+        kind = "true or false" if isinstance(source.default, bool) else "a number"
+        message = f"the environment variable {source.key} must be {kind}, like its default"
+        problems.append(_problem(experiment, path, "environment-type", message, f"set {source.key} to {kind}"))
+    return value
+
+
+def _as_type(text: str, like: bool | float) -> bool | int | float | None:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    if isinstance(like, bool):
+        return value if isinstance(value, bool) else None
+    finite = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return value if finite else None
+
+
+def resolve_secrets(experiment: Experiment, environ: Mapping[str, str]) -> Resolved:
+    """Read the experiment's secrets, one trailing newline stripped from those in files.
+
+    Raises:
+        DocumentError: names every secret that cannot be read; never holds a value.
+    """
+    problems: list[Problem] = []
+    values: dict[str, str] = {}
+    for group, keys in experiment.secrets.items():
+        for key, source in keys.items():
+            path = join(join("secrets", group), key)
+            found = _secret(experiment, path, source, environ, problems)
+            values[f"secrets.{group}.{key}"] = found
+    _raise(experiment, problems)
+    return Resolved(values, frozenset(filter(None, values.values())))
+
+
+def mask_secrets(experiment: Experiment) -> Resolved:
+    """Give a mask for each of the experiment's secrets, for a plan that reads none."""
+    names = (f"secrets.{group}.{key}" for group, keys in experiment.secrets.items() for key in keys)
+    return Resolved(dict.fromkeys(names, MASK))
+
+
+def _secret(
+    experiment: Experiment, path: str, source: EnvValue | FileValue, environ: Mapping[str, str], problems: list[Problem]
+) -> str:
+    if isinstance(source, EnvValue):
+        if source.key not in environ:
+            problems.append(_missing_environment(experiment, path, source.key))
+        return environ.get(source.key, "")
+    try:
+        return _secret_file(source.path)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        problems.append(_problem(experiment, path, "secret-file", f"cannot read {source.path}: {reason}"))
+        return ""
+
+
+def _secret_file(path: str) -> str:
+    with Path(path).open("rb") as stream:
+        data = stream.read(_MAX_SECRET_BYTES + 1)
+    if len(data) > _MAX_SECRET_BYTES:
+        raise ValueError(f"it has more than {_MAX_SECRET_BYTES} bytes")
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        raise ValueError("it is not UTF-8") from None
+    return text.removesuffix("\n").removesuffix("\r")
+
+
+# --- putting them in -------------------------------------------------------------------------------------------------
+
+
+def substitute_experiment(experiment: Experiment, *resolved: Resolved) -> Experiment:
+    """Put values in for the placeholders of an experiment, outside its configuration and secrets.
+
+    Raises:
+        DocumentError: lists every name that has no value, once each, and every value whose type does not fit.
+    """
+    values = {name: value for part in resolved for name, value in part.values.items()}
+    data = to_data(experiment)
+    kept = {key: data.pop(key) for key in ("configuration", "secrets") if key in data}
+    _raise(experiment, _missing_values(experiment, data, values))
+    reader = Reader(resolved=True)
+    result = structure({**substitute(data, values), **kept}, reader)
+    if result is None:
+        _raise(experiment, [_placed(experiment, problem) for problem in reader.problems])
+    return evolve(result, origin=experiment.origin)
+
+
+def _missing_values(experiment: Experiment, data: Any, values: Mapping[str, Any]) -> list[Problem]:
+    wanted = {found.name: found for found in reversed(list(find_placeholders(data))) if found.name not in values}
+    return [
+        _problem(
+            experiment,
+            found.path,
+            "missing-value",
+            f"`${{{found.name}}}` has no value",
+            placeholder_hint(found, values),
+        )
+        for found in reversed(wanted.values())
+    ]
+
+
+def placeholder_hint(found: Placeholder, known: Iterable[str]) -> str:
+    """Say how a placeholder without a value gets one."""
+    if not found.valid:
+        return f"for a literal, such as a variable of the shell, write `$${{{found.name}}}`"
+    section, _, name = found.name.partition(".")
+    if name:
+        declared = [other.partition(".")[2] for other in known if other.startswith(f"{section}.")]
+        return closest(name, declared) or f"declare it under `{'configuration' if section == 'config' else 'secrets'}:`"
+    return f"give it with --var {found.name}=…; for a variable of the shell write `$${{{found.name}}}`"
+
+
+def _missing_environment(experiment: Experiment, path: str, key: str) -> Problem:
+    return _problem(experiment, path, "missing-environment", f"the environment variable {key} is not set", f"set {key}")
+
+
+def _problem(experiment: Experiment, path: str, code: str, message: str, hint: str = "") -> Problem:
+    return _placed(experiment, Problem(Severity.ERROR, path, message, hint, code))
+
+
+def _placed(experiment: Experiment, problem: Problem) -> Problem:
+    line, column = experiment.origin.place(problem.path) if experiment.origin else (None, None)
+    return evolve(problem, line=line, column=column)
+
+
+def _raise(experiment: Experiment, problems: list[Problem]) -> None:
+    if problems:
+        raise DocumentError(experiment.origin.source if experiment.origin else "<experiment>", problems)
