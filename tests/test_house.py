@@ -83,7 +83,7 @@ def test_the_readme_says_why_each_dependency_is_there(name: str) -> None:
     assert [dependency for dependency in names if f"`{dependency}`" not in readme] == []
 
 
-@pytest.mark.parametrize("name", ["_text.py", "_plugin_host.py"])
+@pytest.mark.parametrize("name", ["_text.py", "_plugin_host.py", "_plugin_listing.py", "_plugin_metadata.py"])
 def test_shared_modules_are_the_same_in_both_distributions(name: str) -> None:
     core, agent_cli = (
         PACKAGES[f"tumult-{part}"] / "src" / f"tumult_{part.replace('-', '_')}" / name for part in ("core", "agent-cli")

@@ -19,7 +19,8 @@ from importlib import import_module
 from io import StringIO
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, TextIO, cast
 
-from ._plugin_listing import Candidate, Listing, Problem, list_candidates, normalise
+from ._plugin_listing import Candidate, Listing, Problem, list_candidates
+from ._plugin_metadata import normalise
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
