@@ -111,6 +111,7 @@ class Journal:
         recovery_s: seconds until the hypothesis held again; None where it never did, or was never lost or looked at.
         host: facts of the machine, JSON-like.
         notes: what a reader should know, such as output that was cut.
+        interrupted_by: the name of the signal or the reason that ended the run before its time; None where nothing did.
     """
 
     experiment_id: str
@@ -131,6 +132,7 @@ class Journal:
     estimate_met: bool | None = None
     host: Mapping[str, Any] = field(factory=dict)
     notes: tuple[str, ...] = ()
+    interrupted_by: str | None = None
 
     @property
     def rollback_failures(self) -> int:

@@ -1,0 +1,120 @@
+"""Compare a step's output with its tolerance."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import TYPE_CHECKING, Any
+
+from attrs import frozen
+
+from tumult_core._output import as_text
+from tumult_core.exceptions import TumultError
+from tumult_core.experiment import ExactTolerance, JsonPathTolerance, RangeTolerance, RegexTolerance
+
+if TYPE_CHECKING:
+    from tumult_core.experiment import Tolerance
+
+_MISSING = object()
+
+
+@frozen
+class Verdict:
+    """Whether an output is within its tolerance, and why not."""
+
+    met: bool
+    reason: str = ""
+
+
+def evaluate(
+    tolerance: Tolerance, output: Any, text: str | None = None, *, default_target: str | None = None
+) -> Verdict:
+    """Compare ``output`` with ``tolerance``.
+
+    Args:
+        tolerance: what is accepted.
+        output: JSON-like; no output meets no tolerance.
+        text: the output before it was parsed, for patterns.
+        default_target: the part to look at where the tolerance names none; a JSON path always starts at the whole.
+    """
+    bare = default_target if not isinstance(tolerance, JsonPathTolerance) else None
+    target = tolerance.target or bare
+    seen = output if target is None else select(output, target)
+    if seen is _MISSING:
+        return Verdict(False, f"the output has no {target}")
+    if seen is None:
+        return Verdict(False, "there was no output")
+    match tolerance:
+        case ExactTolerance(value):
+            return _verdict(same(seen, value), seen, f"is not {as_text(value)}")
+        case RangeTolerance(low, high):
+            return _verdict(_within(seen, low, high), seen, f"is not a number from {low:g} to {high:g}")
+        case RegexTolerance(pattern):
+            haystack = text if text is not None and target is None else as_text(seen)
+            return _verdict(re.search(pattern, haystack) is not None, seen, f"does not match {pattern}")
+        case JsonPathTolerance():
+            return _json_path(tolerance, seen)
+
+
+def select(output: Any, target: str) -> Any:
+    """Give the part of a structured output that ``target`` names, as in ``headers.content-type``; header names in any case."""
+    if not isinstance(output, dict):
+        return _MISSING
+    name, _, rest = target.partition(".")
+    if name == "headers" and rest and isinstance(output.get(name), dict):
+        lower = {str(key).lower(): value for key, value in output[name].items()}
+        return lower.get(rest.lower(), _MISSING)
+    if target in output:
+        return output[target]
+    return select(output.get(name), rest) if rest else _MISSING
+
+
+def same(left: Any, right: Any) -> bool:
+    """Tell whether two JSON-like values are equal: 200 is 200.0, and neither is ``"200"`` or true."""
+    if isinstance(left, bool) or isinstance(right, bool):
+        return left is right
+    if isinstance(left, dict) and isinstance(right, dict):
+        return left.keys() == right.keys() and all(same(left[key], right[key]) for key in left)
+    if isinstance(left, (list, tuple)) and isinstance(right, (list, tuple)):
+        return len(left) == len(right) and all(map(same, left, right))
+    return bool(left == right)
+
+
+def _within(value: Any, low: float, high: float) -> bool:
+    number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    return number and low <= value <= high
+
+
+def _verdict(met: bool, seen: Any, reason: str) -> Verdict:
+    return Verdict(True) if met else Verdict(False, f"{_short(seen)} {reason}")
+
+
+def _short(value: Any) -> str:
+    text = as_text(value)
+    return text if len(text) <= 200 else f"{text[:200]}…"
+
+
+def _json_path(tolerance: JsonPathTolerance, output: Any) -> Verdict:
+    """Look at what a JSON path selects: one value for itself, several as a list."""
+    found = _matches(tolerance.path, output)
+    if not found:
+        zero = tolerance.count == 0
+        return Verdict(zero, "" if zero else f"{tolerance.path} selects nothing")
+    only = found[0] if len(found) == 1 else found
+    if tolerance.count is not None:
+        count = len(only) if isinstance(only, list) else 1
+        return _verdict(count == tolerance.count, only, f"has {count} members, not {tolerance.count}")
+    if tolerance.value is not None:
+        met = same(only, tolerance.value) or all(same(value, tolerance.value) for value in found)
+        return _verdict(met, only, f"is not {as_text(tolerance.value)}")
+    return Verdict(True)
+
+
+def _matches(path: str, output: Any) -> list[Any]:
+    from jsonpath_ng.exceptions import JSONPathError
+    from jsonpath_ng.ext import parse
+
+    try:
+        return [match.value for match in parse(path).find(output)]
+    except JSONPathError as error:
+        raise TumultError(f"the JSON path {path} is not valid: {error}") from error

@@ -1,0 +1,74 @@
+"""What every provider takes and gives."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from attrs import field, frozen
+
+from tumult_core.journal import ActivityStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tumult_core._cancellation import Cancellation
+    from tumult_core.catalog import Catalog
+
+
+@frozen
+class Identity:
+    """What a step executes, for people, journals and the ranking.
+
+    Attributes:
+        kind: the provider's type in a document.
+        plugin, function: as in ``tumult_core.journal.ActivityResult``.
+        arguments: JSON-like, nothing masked.
+        secrets: argument values that are secret by their nature, such as those that the catalog declares so.
+        timeout_s: the limit that holds where the step gives none.
+    """
+
+    kind: str
+    plugin: str | None
+    function: str | None
+    arguments: Any
+    secrets: tuple[Any, ...] = field(default=(), repr=False)
+    timeout_s: float | None = None
+
+
+@frozen
+class Call:
+    """What surrounds one execution.
+
+    Attributes:
+        environ: the environment of child processes.
+        timeout_s: seconds until the step is ended; None for no limit.
+        cancellation: ends the step when it is raised.
+    """
+
+    catalog: Catalog
+    environ: Mapping[str, str]
+    timeout_s: float | None
+    cancellation: Cancellation
+
+
+@frozen
+class Outcome:
+    """What one execution came to, nothing masked.
+
+    Attributes:
+        exit_code: of the process, where there was one that exited.
+        output: JSON-like; None where there was none.
+        text: the output before it was parsed, where it was text.
+        error: why it did not succeed.
+    """
+
+    status: ActivityStatus
+    output: Any = None
+    text: str | None = None
+    error: str | None = None
+    exit_code: int | None = None
+
+    @classmethod
+    def failed(cls, error: str) -> Outcome:
+        """Give the outcome of a step that could not do its work."""
+        return cls(ActivityStatus.FAILED, error=error)
