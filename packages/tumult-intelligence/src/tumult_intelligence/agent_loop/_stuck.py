@@ -1,0 +1,152 @@
+"""Notice that a run goes round in circles.
+
+Calls are the same when their tool and their arguments are, whatever the order of the keys and without the arguments
+that a tool declares volatile; results are the same when their digests are.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+from attrs import frozen
+
+from tumult_intelligence.agent_loop._finish import Stuck, StuckKind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tumult_intelligence.agent_loop._limits import StuckLimits
+    from tumult_intelligence.agent_loop._messages import ToolCall
+    from tumult_intelligence.agent_loop._tools import ToolSpec
+
+_PERIODS = (2, 3, 4)
+_FAILED = "failed"
+
+
+@frozen
+class Sign:
+    """A sign of being stuck: a ``hint`` for the model, or, where that is empty, the end of the run."""
+
+    stuck: Stuck
+    hint: str = ""
+
+
+@frozen
+class _Observation:
+    """One call with its result, as it is compared; a failing call is the same whatever its error says."""
+
+    name: str
+    arguments: str
+    result: str
+
+
+class StuckDetector:
+    """Looks at each result of a run, in order."""
+
+    def __init__(self, limits: StuckLimits) -> None:
+        self._limits = limits
+        self._recent: deque[tuple[_Observation, bool]] = deque(maxlen=max(_PERIODS))
+        self._failures = 0
+        self._same_results = 0
+        self._matches = dict.fromkeys(_PERIODS, 0)
+        self._errors: deque[bool] = deque(maxlen=limits.window)
+
+    def observe(self, call: ToolCall, spec: ToolSpec | None, text: str, *, is_error: bool) -> Sign | None:
+        """Take one result; give the gravest sign that it shows, if any."""
+        polled = spec is not None and spec.polled
+        seen = _Observation(call.name, _canonical(call, spec), _FAILED if is_error else _digest(text))
+        signs = [
+            *self._same_failure(seen, polled=polled),
+            *self._same_result(seen, polled=polled),
+            *self._cycle(seen, polled=polled),
+            *self._mostly_errors(call.name, is_error=is_error),
+        ]
+        self._recent.append((seen, polled))
+        return min(signs, key=lambda sign: bool(sign.hint), default=None)
+
+    def _last(self, back: int = 1) -> _Observation | None:
+        return self._recent[-back][0] if back <= len(self._recent) else None
+
+    def _same_failure(self, seen: _Observation, *, polled: bool) -> Iterator[Sign]:
+        if seen.result != _FAILED:
+            self._failures = 0
+            return
+        self._failures = self._failures + 1 if seen == self._last() else 1
+        stuck = Stuck(StuckKind.SAME_FAILURE, seen.name, self._failures)
+        bound = self._limits.polled if polled else self._limits.same_failure
+        yield from _sign(
+            stuck,
+            bound,
+            "This very call has now failed {} times in a row. Do not repeat it: change the "
+            "arguments, use another tool, or answer with what you have.",
+        )
+
+    def _same_result(self, seen: _Observation, *, polled: bool) -> Iterator[Sign]:
+        if seen.result == _FAILED:
+            self._same_results = 0
+            return
+        self._same_results = self._same_results + 1 if seen == self._last() else 1
+        stuck = Stuck(StuckKind.SAME_RESULT, seen.name, self._same_results)
+        bound = self._limits.polled if polled else self._limits.same_result
+        yield from _sign(
+            stuck,
+            bound,
+            "This very call has now given the same result {} times in a row. Its result is "
+            "above: use it, make another call, or answer.",
+        )
+
+    def _cycle(self, seen: _Observation, *, polled: bool) -> Iterator[Sign]:
+        for period in _PERIODS:
+            self._matches[period] = self._matches[period] + 1 if seen == self._last(period) else 0
+            rounds, rest = divmod(self._matches[period], period)
+            if rest or not rounds:
+                continue
+            round_ = [*list(self._recent)[1 - period :], (seen, polled)]
+            if len({observation for observation, _ in round_}) == 1:
+                continue
+            bound = self._limits.polled if any(is_polled for _, is_polled in round_) else self._limits.cycle_rounds
+            stuck = Stuck(StuckKind.CYCLE, " → ".join(observation.name for observation, _ in round_), rounds + 1)
+            yield from _sign(
+                stuck,
+                bound,
+                f"The last {period} calls have now been made {{}} times over, with the same "
+                "results. Break the cycle: do something else, or answer with what you have.",
+            )
+
+    def _mostly_errors(self, name: str, *, is_error: bool) -> Iterator[Sign]:
+        before = sum(self._errors)
+        self._errors.append(is_error)
+        errors = sum(self._errors)
+        stuck = Stuck(StuckKind.MOSTLY_ERRORS, name, errors)
+        if is_error and len(self._errors) == self._limits.window and errors >= self._limits.errors:
+            yield Sign(stuck)
+        elif errors >= self._limits.errors_hint > before:
+            yield Sign(
+                stuck,
+                f"{errors} of the last {len(self._errors)} calls failed. Read the errors before you call "
+                "again: check names and arguments against the list of tools, or answer with what you have.",
+            )
+
+
+def _sign(stuck: Stuck, bound: int, hint: str) -> Iterator[Sign]:
+    if stuck.repeats >= bound:
+        yield Sign(stuck)
+    elif stuck.repeats == bound - 1:
+        yield Sign(stuck, hint.format(stuck.repeats))
+
+
+def _canonical(call: ToolCall, spec: ToolSpec | None) -> str:
+    arguments = call.arguments
+    if spec is not None and spec.volatile_arguments and isinstance(arguments, dict):
+        arguments = {name: value for name, value in arguments.items() if name not in spec.volatile_arguments}
+    try:
+        return json.dumps(arguments, sort_keys=True, default=repr)
+    except (TypeError, ValueError, RecursionError):  # not JSON, which is the tool's business and not ours
+        return repr(arguments)
+
+
+def _digest(text: str) -> str:
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
