@@ -70,6 +70,7 @@ class History:
         activity_rows: number of recorded steps.
         first_run_ns, last_run_ns: epoch nanoseconds; None where nothing was recorded.
         notes: what a reader should know, such as a run file that was set aside.
+        condition: ``ok``, ``empty`` (nothing was recorded yet) or ``missing`` (there is no history at that place).
     """
 
     runs: int = 0
@@ -79,15 +80,20 @@ class History:
     actions: tuple[ActionHistory, ...] = ()
     experiments: tuple[ExperimentHistory, ...] = ()
     notes: tuple[str, ...] = ()
+    condition: str = "ok"
 
 
 @frozen
 class Table:
-    """The answer to a query: column names and rows; ``truncated`` says that there was more."""
+    """The answer to a query: column names and rows.
+
+    ``truncated`` says that there was more, and ``notes`` what was cut.
+    """
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
     truncated: bool = False
+    notes: tuple[str, ...] = ()
 
 
 @frozen
@@ -174,4 +180,3 @@ class Store(Protocol):
 
     def stats(self) -> Mapping[str, Any]:
         """Give counts, sizes and versions, JSON-like."""
-

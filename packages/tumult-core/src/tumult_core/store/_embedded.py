@@ -1,0 +1,118 @@
+"""The store that needs nothing: record files in a folder and an index over them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tumult_core.exceptions import StoreError
+from tumult_core.store import _records
+from tumult_core.store.values import AgentCall, History, RecommendationRecord, Table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+    from typing import TypeVar
+
+    from duckdb import DuckDBPyConnection
+
+    from tumult_core.journal import Journal
+
+    T = TypeVar("T")
+
+
+class EmbeddedStore:
+    """A history folder.
+
+    Args:
+        folder: where it is, or will be with the first record.
+        lock_timeout_s: how long a reader waits for another one that folds.
+        threads: of the engine; None for its own choice. The answers are the same with any number.
+    """
+
+    def __init__(self, folder: Path, *, lock_timeout_s: float = 30.0, threads: int | None = None) -> None:
+        if folder.exists() and not folder.is_dir():
+            raise StoreError(f"the history {folder} is not a folder", hint="name a folder with --store or TUMULT_STORE")
+        self.location = str(folder)
+        self._folder = folder
+        self._lock_timeout_s = lock_timeout_s
+        self._threads = threads
+
+    def record_run(self, journal: Journal) -> None:
+        """Keep one run in a file of its own; the index is not touched."""
+        _records.write(self._folder, _records.run_record(journal))
+
+    def record_agent_call(self, call: AgentCall) -> None:
+        """Keep one agent call in a file of its own."""
+        _records.write(self._folder, _records.call_record(call))
+
+    def record_recommendations(self, records: Sequence[RecommendationRecord]) -> None:
+        """Keep what was recommended in a file of its own."""
+        if records:
+            _records.write(self._folder, _records.recommendations_record(records))
+
+    def history(self, *, recent: int = 5) -> History:
+        """Aggregate everything that was recorded; a folder that does not exist gives the condition ``missing``."""
+        from attrs import evolve
+
+        from tumult_core.store._history import history
+
+        found = self._read(lambda connection: history(connection, recent), History(condition="missing"))
+        return evolve(found, notes=self._notes())
+
+    def agent_calls(self, *, limit: int = 50) -> tuple[AgentCall, ...]:
+        """Give the last calls, newest first."""
+        sql = "SELECT * FROM agent_calls ORDER BY started_at_ns DESC, call_id DESC LIMIT ?"
+        none: list[tuple[Any, ...]] = []
+        rows = self._read(lambda connection: connection.execute(sql, [limit]).fetchall(), none)
+        return tuple(AgentCall(*row) for row in rows)
+
+    def recommendations(self) -> tuple[RecommendationRecord, ...]:
+        """Give the latest record of each recommendation, by id."""
+        sql = """
+            SELECT * EXCLUDE (record_id) FROM recommendations
+            WINDOW latest_first AS (
+                PARTITION BY recommendation_id ORDER BY recorded_at_ns DESC, state DESC, record_id DESC
+            )
+            QUALIFY row_number() OVER latest_first = 1
+            ORDER BY recommendation_id
+        """
+        none: list[tuple[Any, ...]] = []
+        rows = self._read(lambda connection: connection.execute(sql).fetchall(), none)
+        return tuple(RecommendationRecord(*row) for row in rows)
+
+    def query(self, sql: str, *, max_rows: int = 1000, timeout_s: float = 30.0) -> Table:
+        """Answer one read-only statement in a process of its own, with limits."""
+        raise NotImplementedError
+
+    def stats(self) -> Mapping[str, Any]:
+        """Give counts, sizes and versions."""
+        raise NotImplementedError
+
+    def rebuild(self) -> int:
+        """Make the index anew from the record files, those set aside included, and give the number of runs in it."""
+        from tumult_core.store import _index
+
+        self._must_exist()
+        return _index.rebuild(self._folder, lock_timeout_s=self._lock_timeout_s)
+
+    def _read(self, look: Callable[[DuckDBPyConnection], T], missing: T) -> T:
+        from tumult_core.store import _index
+
+        if not self._folder.exists():
+            return missing
+        return _index.read(self._folder, look, lock_timeout_s=self._lock_timeout_s, threads=self._threads)
+
+    def _must_exist(self) -> None:
+        if not self._folder.exists():
+            raise StoreError(
+                f"there is no history at {self.location} yet",
+                hint="run an experiment, or name another one with --store",
+            )
+
+    def _notes(self) -> tuple[str, ...]:
+        count = len(_records.set_aside_files(self._folder))
+        if not count:
+            return ()
+        place = self._folder / _records.SET_ASIDE
+        files = "record file" if count == 1 else "record files"
+        return (f"{count} unreadable {files} set aside in {place}, each with its reason",)
