@@ -11,7 +11,9 @@ import unicodedata
 MASK = "***"
 
 # ECMA-48 escape sequences: CSI, OSC (ended by BEL or ST), and the two-byte ones.
-_ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[PX^_][^\x1b]*(?:\x1b\\)?|\x1b[ -/]*[0-~]?")
+_ESCAPES = re.compile(
+    r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[PX^_][^\x1b]*(?:\x1b\\)?|\x1b[ -/]*[0-~]?"
+)
 
 # Shapes of credentials that are known by their look; values known to be secret are masked by ``mask``.
 _SECRETS = re.compile(
@@ -32,9 +34,12 @@ _SECRETS = re.compile(
 
 def clean(text: str) -> str:
     """Remove escape sequences and every control, direction, tag, zero-width and surrogate character but newline and
-    tab; a carriage return becomes a newline."""
+    tab; a carriage return becomes a newline.
+    """
     text = _ESCAPES.sub("", text).replace("\r\n", "\n").replace("\r", "\n")
-    return "".join(char for char in text if char in "\n\t" or unicodedata.category(char) not in {"Cc", "Cf", "Cs", "Zl", "Zp"})
+    return "".join(
+        char for char in text if char in "\n\t" or unicodedata.category(char) not in {"Cc", "Cf", "Cs", "Zl", "Zp"}
+    )
 
 
 def one_line(text: str, limit: int = 500) -> str:
