@@ -1,0 +1,201 @@
+"""Draft a complete experiment for a candidate out of what the catalog knows.
+
+The fault, a probe that only looks as the hypothesis, the undo as the rollback; what only the operator knows is a
+placeholder that an environment variable fills.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from attrs import define, field
+
+from tumult_core.catalog import PluginKind
+from tumult_core.experiment import (
+    Activity,
+    ActivityType,
+    EnvValue,
+    Experiment,
+    Hypothesis,
+    InlineValue,
+    NativeProvider,
+    ProcessProvider,
+    PythonProvider,
+    ScriptProvider,
+)
+from tumult_intelligence.explain import title_of
+from tumult_intelligence.signals import ActionSignal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from tumult_core.catalog import Argument, Catalog, Function
+    from tumult_core.experiment import Provider
+    from tumult_intelligence.ranking import Candidate
+
+PREFIX = "TUMULT_"
+SECRETS = "operator"
+
+# What stands in for a value until the operator gives it: nothing that exists can be meant by it.
+_NOBODY = 2**31 - 1  # above every process id that Linux gives out
+_UNSET: dict[str, Any] = {"integer": 0, "number": 0, "boolean": False, "list": [], "object": {}}
+_UNSET_TEXT = "CHANGE-ME"
+
+
+@define
+class Unknowns:
+    """What a draft leaves to the operator; the same argument name is the same value throughout."""
+
+    configuration: dict[str, EnvValue | InlineValue] = field(factory=dict)
+    secrets: dict[str, EnvValue] = field(factory=dict)
+    described: dict[str, str] = field(factory=dict)
+
+    def placeholder(self, argument: Argument) -> str:
+        """Declare the argument and give the placeholder for it."""
+        name = re.sub(r"[^A-Za-z0-9_]", "_", argument.name)
+        name = name if name[:1].isalpha() or name[:1] == "_" else f"_{name}"
+        key = f"{PREFIX}{name.upper()}"
+        self.described.setdefault(key, f"{argument.type}{f': {argument.description}' if argument.description else ''}")
+        if argument.secret:
+            self.secrets[name] = EnvValue(key)
+            return f"${{secrets.{SECRETS}.{name}}}"
+        self.configuration.setdefault(name, _unset(key, argument))
+        return f"${{config.{name}}}"
+
+    def arguments(self, function: Function) -> dict[str, Any]:
+        """Give a placeholder for each argument that the function cannot do without."""
+        return {each.name: self.placeholder(each) for each in function.arguments or () if each.required}
+
+
+def _unset(key: str, argument: Argument) -> EnvValue | InlineValue:
+    value = _UNSET.get(argument.type, _UNSET_TEXT)
+    if isinstance(value, list | dict):
+        return InlineValue(value)
+    is_process = argument.type == "integer" and "pid" in argument.name.lower()
+    return EnvValue(key, _NOBODY if is_process else value)
+
+
+def draft_experiment(candidate: Candidate, catalog: Catalog) -> tuple[Experiment, Unknowns] | None:
+    """Give an experiment for the candidate and what it leaves open; None where nothing is known that could be run."""
+    unknowns = Unknowns()
+    method = tuple(_unique(_method(candidate, catalog, unknowns)))
+    if not method:
+        return None
+    probe = _best_probe(candidate.functions, catalog)
+    experiment = Experiment(
+        title=title_of(candidate),
+        description=_description(candidate),
+        tags=_tags(candidate),
+        method=method,
+        steady_state_hypothesis=_hypothesis(probe, unknowns) if probe else None,
+        rollbacks=tuple(_unique(_rollbacks(candidate, catalog, unknowns))),
+        configuration=unknowns.configuration,
+        secrets={SECRETS: unknowns.secrets} if unknowns.secrets else {},
+    )
+    return experiment, unknowns
+
+
+def _method(candidate: Candidate, catalog: Catalog, unknowns: Unknowns) -> Iterator[Activity]:
+    if isinstance(candidate.signal, ActionSignal):
+        if candidate.undo:  # an action that reverses another needs something to reverse
+            yield from (_step(fault, unknowns) for fault in _reversed_by(candidate.functions, catalog))
+        targets = [(candidate.signal.kinds[0], candidate.signal.plugin, candidate.signal.function)]
+    else:
+        targets = list(candidate.signal.actions)
+    known = {(function.plugin, function.name): function for function in candidate.functions}
+    for kind, plugin, name in targets:
+        if (function := known.get((plugin, name))) is not None:
+            yield _step(function, unknowns)
+        elif kind in {"python", "process"} and name:
+            yield Activity(name=_slug(name), activity_type=ActivityType.ACTION, provider=_unlisted(kind, plugin, name))
+
+
+def _reversed_by(functions: Iterable[Function], catalog: Catalog) -> Iterator[Function]:
+    for undo in functions:
+        found = (each for each in catalog.functions() if (each.plugin, each.undo) == (undo.plugin, undo.name))
+        yield from list(found)[:1]
+
+
+def _unlisted(kind: str, plugin: str, name: str) -> Provider:
+    if kind == "python":
+        return PythonProvider(module=plugin, function=name)
+    return ProcessProvider(path=name, timeout_s=30.0)
+
+
+def _step(function: Function, unknowns: Unknowns, *, prefix: str = "") -> Activity:
+    return Activity(
+        name=f"{prefix}{_slug(function.name)}",
+        activity_type=ActivityType(function.activity_type),
+        provider=_provider(function, unknowns),
+    )
+
+
+def _provider(function: Function, unknowns: Unknowns) -> NativeProvider | ScriptProvider:
+    make = NativeProvider if function.kind is PluginKind.NATIVE else ScriptProvider
+    return make(plugin=function.plugin, function=function.name, arguments=unknowns.arguments(function))
+
+
+def _hypothesis(probe: Function, unknowns: Unknowns) -> Hypothesis:
+    return Hypothesis(title=f"{probe.plugin} {probe.name} finds what it should", probes=(_step(probe, unknowns),))
+
+
+def _best_probe(functions: Iterable[Function], catalog: Catalog) -> Function | None:
+    """Give the probe that only looks, of the fault's own plugin, that takes the most of the fault's arguments and the
+    fewest others; by name where two do.
+    """
+    targets = tuple(functions)
+    plugins = {(function.plugin, function.kind) for function in targets}
+    wanted = {argument.name for function in targets for argument in function.arguments or () if argument.required}
+    probes = [
+        each
+        for each in catalog.functions()
+        if each.read_only and each.activity_type == "probe" and not each.missing and (each.plugin, each.kind) in plugins
+    ]
+    return min(probes, key=lambda probe: (*_distance(probe, wanted), probe.plugin, probe.name), default=None)
+
+
+def _distance(probe: Function, wanted: set[str]) -> tuple[int, int]:
+    needs = {argument.name for argument in probe.arguments or () if argument.required}
+    return len(needs - wanted), -len(needs & wanted)
+
+
+def _rollbacks(candidate: Candidate, catalog: Catalog, unknowns: Unknowns) -> Iterator[Activity]:
+    functions = list(candidate.functions)
+    if candidate.undo:
+        functions += _reversed_by(candidate.functions, catalog)
+    for fault in reversed(functions):  # what was done last is undone first
+        undo = next((each for each in catalog.functions() if _undoes(each, fault)), None)
+        if undo is not None:
+            yield _step(undo, unknowns, prefix="undo-with-")
+
+
+def _undoes(function: Function, fault: Function) -> bool:
+    return (function.plugin, function.kind, function.name) == (fault.plugin, fault.kind, fault.undo)
+
+
+def _unique(activities: Iterable[Activity]) -> Iterator[Activity]:
+    """Leave out repeated calls and number repeated names: names are unique within a section."""
+    taken: dict[str, int] = {}
+    seen: list[Provider] = []
+    for activity in activities:
+        if activity.provider in seen:
+            continue
+        seen.append(activity.provider)
+        count = taken[activity.name] = taken.get(activity.name, 0) + 1
+        name = activity.name if count == 1 else f"{activity.name}-{count}"
+        yield Activity(name=name, activity_type=activity.activity_type, provider=activity.provider)
+
+
+def _description(candidate: Candidate) -> str:
+    about = " ".join(function.description.rstrip(".") + "." for function in candidate.functions if function.description)
+    return f"A draft to complete before it runs. {about}".strip()
+
+
+def _tags(candidate: Candidate) -> tuple[str, ...]:
+    plugins = sorted({function.plugin for function in candidate.functions})
+    return tuple(dict.fromkeys(("draft", *plugins)))
+
+
+def _slug(name: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "step"

@@ -1,0 +1,11 @@
+"""The errors of tumult-intelligence."""
+
+from __future__ import annotations
+
+from tumult_core.exceptions import TumultError
+
+
+class WeightsError(TumultError):
+    """A file of weights that cannot be used."""
+
+    exit_code = 2

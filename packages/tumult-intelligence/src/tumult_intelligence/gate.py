@@ -1,0 +1,117 @@
+"""The gate: a proposal passes whole or not at all, and a rejection says everything that is wrong with it.
+
+Bytes, limits, repairs that cannot change meaning, strict decoding, lints, schema, catalog, policy, duplicates.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from attrs import evolve, frozen
+
+from tumult_core._text import one_line
+from tumult_core.engine import experiment_to_data, parse_experiment, validate_experiment
+from tumult_core.exceptions import DocumentError
+from tumult_core.problems import Problem, Severity
+from tumult_intelligence.policy import check_policy
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tumult_core.catalog import Catalog
+    from tumult_core.experiment import Experiment
+    from tumult_intelligence.answer import Block
+
+_SAYS_NOTHING = ("title", "description", "tags", "version", "estimate", "regulatory")
+
+
+@frozen
+class Passed:
+    """A proposal that passed.
+
+    Attributes:
+        index: of the proposal in its answer, counted from 1.
+        text: the document as it will be written.
+        notes: repairs, warnings and marks for review.
+    """
+
+    index: int
+    title: str
+    text: str
+    experiment: Experiment
+    notes: tuple[Problem, ...] = ()
+
+
+@frozen
+class Rejected:
+    """A proposal that did not pass.
+
+    Attributes:
+        title: where one can be read; empty where not.
+        errors: everything that is wrong.
+        text: what was proposed.
+    """
+
+    index: int
+    title: str
+    errors: tuple[Problem, ...]
+    text: str = ""
+
+
+def check_block(block: Block, catalog: Catalog, others: Iterable[Passed] = ()) -> Passed | Rejected:
+    """Judge one proposal; ``others`` are those of the same answer that passed."""
+    if not block.terminated:
+        error = Problem(
+            Severity.ERROR,
+            "",
+            "the answer ends inside this fence",
+            "send the whole document and close its fence",
+            "cut-short",
+        )
+        return Rejected(block.index, title_in(block.text), (error,), block.text)
+    try:
+        experiment = parse_experiment(block.text, source=f"proposal {block.index}")
+    except DocumentError as error:
+        return Rejected(block.index, title_in(block.text), error.problems, block.text)
+    problems = check_experiment(experiment, catalog, others)
+    errors = tuple(problem for problem in problems if problem.severity is Severity.ERROR)
+    if errors:
+        return Rejected(block.index, experiment.title, errors, block.text)
+    return Passed(block.index, experiment.title, block.text, experiment, tuple(problems))
+
+
+def check_experiment(experiment: Experiment, catalog: Catalog, others: Iterable[Passed] = ()) -> list[Problem]:
+    """Give everything about an experiment that the gate refuses (errors) or remarks (warnings)."""
+    found = [*validate_experiment(experiment, catalog, strict=True), *check_policy(experiment, catalog)]
+    twin = next((other for other in others if same_in_substance(other.experiment, experiment)), None)
+    if twin is not None:
+        message = f"it does the same as proposal {twin.index}, {one_line(twin.title, 80)!r}"
+        found.append(Problem(Severity.ERROR, "", message, "propose something else", "duplicate"))
+    return found
+
+
+def same_in_substance(one: Experiment, other: Experiment) -> bool:
+    """Tell whether two experiments do the same, whatever they are called."""
+    return substance(one) == substance(other)
+
+
+def substance(experiment: Experiment) -> str:
+    """Give what an experiment does as canonical JSON."""
+    data: dict[str, Any] = experiment_to_data(experiment)
+    for key in _SAYS_NOTHING:
+        data.pop(key, None)
+    return json.dumps(data, sort_keys=True, ensure_ascii=False)
+
+
+def title_in(text: str) -> str:
+    """Find the title in a text that may not be a document."""
+    for line in text.split("\n"):
+        if line.strip().startswith("title:"):
+            return one_line(line.partition(":")[2].strip().strip("\"'"), 120)
+    return ""
+
+
+def renumbered(verdict: Passed | Rejected, index: int) -> Passed | Rejected:
+    """Give the verdict under another index: a repair keeps that of the proposal that it mends."""
+    return evolve(verdict, index=index)

@@ -1,0 +1,143 @@
+"""What a proposal may not do however valid it is, and what a person must look at before it runs.
+
+The policy reads programs and arguments, not intentions. It keeps out what cannot be undone and what cannot be reviewed;
+everything else that changes a system is marked, since breaking things on purpose is what experiments are for.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from attrs import evolve, frozen
+
+from tumult_core.catalog import Risk
+from tumult_core.experiment import (
+    Activity,
+    HttpProvider,
+    NativeProvider,
+    ProcessProvider,
+    PythonProvider,
+    ScriptProvider,
+)
+from tumult_core.problems import Problem, Severity
+from tumult_intelligence import _programs, _shell
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tumult_core.catalog import Catalog
+    from tumult_core.experiment import Experiment, Provider
+
+_SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+_LOADER_VARIABLES = frozenset(
+    {"LD_PRELOAD", "LD_LIBRARY_PATH", "LD_AUDIT", "BASH_ENV", "ENV", "PYTHONPATH", "PYTHONSTARTUP", "PATH"}
+)
+
+
+@frozen
+class Step:
+    """One place in an experiment that executes something."""
+
+    path: str
+    provider: Provider
+
+
+def check_policy(experiment: Experiment, catalog: Catalog) -> tuple[Problem, ...]:
+    """Give what the policy refuses (errors) and what a person must review (warnings), in the order of the document."""
+    found = [problem for step in steps(experiment) for problem in _check_step(step, catalog)]
+    found += _check_whole(experiment)
+    return tuple(_placed(experiment, problem) for problem in found)
+
+
+def steps(experiment: Experiment) -> Iterator[Step]:
+    """Give everything that a run of the experiment would execute."""
+    for index, control in enumerate(experiment.controls):
+        yield Step(f"controls[{index}].provider", control.provider)
+    if experiment.steady_state_hypothesis is not None:
+        yield from _activities("steady_state_hypothesis.probes", experiment.steady_state_hypothesis.probes)
+    for index, guard in enumerate(experiment.guards):
+        yield Step(f"guards[{index}].probe.provider", guard.probe.provider)
+    yield from _activities("method", experiment.method)
+    yield from _activities("rollbacks", experiment.rollbacks)
+
+
+def _activities(section: str, activities: tuple[Activity, ...]) -> Iterator[Step]:
+    for index, activity in enumerate(activities):
+        yield Step(f"{section}[{index}].provider", activity.provider)
+
+
+def _check_whole(experiment: Experiment) -> Iterator[Problem]:
+    if not experiment.method:
+        yield _refuse(
+            "method", "the method is empty: an experiment does something", "add at least one action", "empty-method"
+        )
+    if experiment.secrets:
+        yield _review("secrets", "it reads secrets", "look at where their values go")
+    if experiment.controls:
+        yield _review("controls", "it brings controls, code that runs around every step", "read what they do")
+    if experiment.load is not None:
+        yield _review("load", f"it runs the load script {experiment.load.script}", "read the script")
+
+
+def _check_step(step: Step, catalog: Catalog) -> Iterator[Problem]:
+    match step.provider:
+        case ProcessProvider():
+            yield from _check_process(step.path, step.provider)
+        case PythonProvider():
+            yield from _check_python(step.path, step.provider)
+        case HttpProvider() if step.provider.method.upper() not in _SAFE_METHODS:
+            yield _review(
+                step.path, f"an HTTP {step.provider.method} changes something", "check the address and the body"
+            )
+        case NativeProvider() | ScriptProvider():
+            yield from _check_function(step.path, step.provider, catalog)
+        case _:
+            pass
+
+
+def _check_function(path: str, provider: NativeProvider | ScriptProvider, catalog: Catalog) -> Iterator[Problem]:
+    found = next(
+        (each for each in catalog.functions() if (each.plugin, each.name) == (provider.plugin, provider.function)), None
+    )
+    if found is not None and found.risk is Risk.HIGH:
+        yield _review(path, f"{found.plugin}/{found.name} is of high risk", "run it where its harm is acceptable")
+
+
+def _check_process(path: str, provider: ProcessProvider) -> Iterator[Problem]:
+    yield _review(path, f"it runs the program {provider.path}", "read the command before it runs")
+    if loaders := _LOADER_VARIABLES & provider.env.keys():
+        yield _refuse(
+            f"{path}.env",
+            f"it sets {', '.join(sorted(loaders))}, which decides what code runs",
+            "leave it out",
+            "loader-variable",
+        )
+    try:
+        found = tuple(_shell.program_commands((provider.path, *provider.arguments)))
+    except _shell.UnreadableShell as error:
+        yield _refuse(
+            f"{path}.arguments", f"the shell text cannot be read: {error}", "write it plainly", "unreadable-shell"
+        )
+        return
+    for reason in _programs.refusals(found, " ".join(provider.arguments)):
+        yield _refuse(path, reason.message, reason.hint, reason.code)
+
+
+def _check_python(path: str, provider: PythonProvider) -> Iterator[Problem]:
+    if (reason := _programs.python_refusal(provider.module, provider.function)) is not None:
+        yield _refuse(path, reason.message, reason.hint, reason.code)
+    else:
+        yield _review(path, f"it calls {provider.module}.{provider.function}", "read what the function does")
+
+
+def _refuse(path: str, message: str, hint: str, code: str) -> Problem:
+    return Problem(Severity.ERROR, path, message, hint, f"policy-{code}")
+
+
+def _review(path: str, message: str, hint: str) -> Problem:
+    return Problem(Severity.WARNING, path, f"review: {message}", hint, "policy-review")
+
+
+def _placed(experiment: Experiment, problem: Problem) -> Problem:
+    line, column = experiment.origin.place(problem.path) if experiment.origin else (None, None)
+    return evolve(problem, line=line, column=column)
