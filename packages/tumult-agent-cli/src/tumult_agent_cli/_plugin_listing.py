@@ -172,7 +172,8 @@ def _is_named(candidate: Candidate, names: list[str]) -> bool:
 def _unmatched(
     variables: Mapping[str, list[str]], candidates: list[Candidate], problems: list[Problem]
 ) -> list[Problem]:
-    there = {name for one in (*candidates, *problems) for name in (one.name, f"{one.distribution}:{one.name}")}
+    known = [(c.distribution, c.name) for c in candidates] + [(p.distribution, p.name) for p in problems]
+    there = {spelling for whose, name in known for spelling in (name, f"{whose}:{name}")}
     return [
         Problem("unmatched", f"{variable} names {name}, which is not installed", f"take {name} out of {variable}", name)
         for variable, names in variables.items()

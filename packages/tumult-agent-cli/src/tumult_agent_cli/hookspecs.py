@@ -6,13 +6,16 @@ from typing import TYPE_CHECKING
 
 import pluggy
 
+from tumult_agent_cli.registry import GROUP
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from tumult_agent_cli.adapter import AgentCliAdapter
 
+__all__ = ["GROUP", "PROJECT", "hookimpl", "hookspec", "tumult_agent_adapters"]
+
 PROJECT = "tumult_agent_cli"
-GROUP = "tumult.agent_adapters"
 
 hookspec = pluggy.HookspecMarker(PROJECT)
 hookimpl = pluggy.HookimplMarker(PROJECT)

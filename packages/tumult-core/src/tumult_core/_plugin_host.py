@@ -32,6 +32,7 @@ __all__ = [
     "Loaded",
     "PluginLoadError",
     "Problem",
+    "captured",
     "list_candidates",
     "load",
     "load_object",
@@ -71,7 +72,14 @@ def load_object(candidate: Candidate) -> Loaded:
     return _contained(candidate, lambda: (_resolve(candidate),))
 
 
-def load(candidate: Candidate, hookspecs: ModuleType, hook: str, project: str) -> Loaded:
+def load(
+    candidate: Candidate,
+    hookspecs: ModuleType,
+    hook: str,
+    project: str,
+    *,
+    check: Callable[[tuple[Any, ...]], None] = lambda _: None,
+) -> Loaded:
     """Import a plugin and give what its implementation of ``hook`` gives, as one flat tuple.
 
     Args:
@@ -79,11 +87,20 @@ def load(candidate: Candidate, hookspecs: ModuleType, hook: str, project: str) -
         hookspecs: the module with the specifications of the hooks.
         hook: the hook to call, without arguments; it gives an iterable.
         project: the project name of the markers.
+        check: looks at the results and raises ``PluginLoadError`` for those that the host cannot use; what a property
+            raises meanwhile is contained like the rest.
 
     Raises:
-        PluginLoadError: it cannot be imported, implements the hook wrongly or not at all, or its hook fails.
+        PluginLoadError: it cannot be imported, implements the hook wrongly or not at all, its hook fails, or gives
+            what does not fit.
     """
-    return _contained(candidate, lambda: _call(candidate, hookspecs, hook, project))
+
+    def work() -> tuple[Any, ...]:
+        results = _call(candidate, hookspecs, hook, project)
+        check(results)
+        return results
+
+    return _contained(candidate, work)
 
 
 def _resolve(candidate: Candidate) -> Any:
@@ -91,7 +108,7 @@ def _resolve(candidate: Candidate) -> Any:
     attributes = candidate.value.partition("[")[0].partition(":")[2].strip()
     for name in filter(None, attributes.split(".")):
         if not hasattr(found, name):
-            raise _Unfit(
+            raise PluginLoadError(
                 f"{candidate.module} has no {attributes}", f"{_reinstall(candidate)}: it and its entry point disagree"
             )
         found = getattr(found, name)
@@ -108,13 +125,13 @@ def _call(candidate: Candidate, hookspecs: ModuleType, hook: str, project: str) 
         manager.register(plugin, name=candidate.qualified)
     except pluggy.PluginValidationError as error:
         message = str(error).strip().split("\n")
-        raise _Unfit(
+        raise PluginLoadError(
             f"its hook does not fit: {' '.join(message[1:] or message)}",
             f"give {hook}() the arguments that the contract names: none",
         ) from None
     caller = getattr(manager.hook, hook)
     if not caller.get_hookimpls():
-        raise _Unfit(
+        raise PluginLoadError(
             f"{candidate.value} has no hook implementation {hook}()",
             f"define {hook}() there and mark it with hookimpl of {project}",
         )
@@ -126,29 +143,26 @@ def _items(result: Any, hook: str) -> list[Any]:
     if isinstance(result, (str, bytes)) or not hasattr(result, "__iter__"):
         with suppress(AttributeError):
             result.close()  # a coroutine that nobody awaits would warn
-        raise _Unfit(f"{hook}() gave {type(result).__name__}, not a list", f"let {hook}() return a list")
+        raise PluginLoadError(f"{hook}() gave {type(result).__name__}, not a list", f"let {hook}() return a list")
     items = [item for item, _ in zip(result, range(MAX_RESULTS + 1), strict=False)]
     if len(items) > MAX_RESULTS:
-        raise _Unfit(f"{hook}() gave more than {MAX_RESULTS} results", f"let {hook}() return a short list")
+        raise PluginLoadError(f"{hook}() gave more than {MAX_RESULTS} results", f"let {hook}() return a short list")
     return items
-
-
-class _Unfit(Exception):
-    """The plugin was imported and is not what it should be."""
 
 
 def _contained(candidate: Candidate, work: Callable[[], tuple[Any, ...]]) -> Loaded:
     """Run a plugin's code: all that it raises becomes an error with a reason, what it prints a warning."""
     printed: list[str] = []
-    with _own_interrupts() as interrupted, _captured(printed):
-        try:
+    try:
+        with _own_interrupts() as interrupted, captured(printed):
             results = work()
-        except _Unfit as unfit:
-            raise PluginLoadError(*_cleaned(*unfit.args)) from None
-        except BaseException as error:
-            if isinstance(error, KeyboardInterrupt) and interrupted():
-                raise
-            raise PluginLoadError(*_cleaned(_reason(error), _remedy(error, candidate))) from error
+    except PluginLoadError as unfit:
+        raise PluginLoadError(*_cleaned("; ".join([unfit.reason, *printed]), unfit.hint)) from unfit.__cause__
+    except BaseException as error:
+        if interrupted():
+            raise KeyboardInterrupt from error
+        reason = "; ".join([_reason(error), *printed])
+        raise PluginLoadError(*_cleaned(reason, _remedy(error, candidate))) from error
     return Loaded(results, tuple(printed))
 
 
@@ -176,7 +190,7 @@ def _own_interrupts() -> Iterator[Callable[[], bool]]:
 
 
 @contextmanager
-def _captured(printed: list[str]) -> Iterator[None]:
+def captured(printed: list[str]) -> Iterator[None]:
     """Keep what is written to stdout and stderr, by Python or by a child process, and put it as a line into
     ``printed``.
     """

@@ -22,8 +22,6 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    import importlib_metadata
-
     Reader = Callable[[str], bytes | None]
 
 MAX_METADATA_BYTES = 1 << 20
@@ -92,15 +90,16 @@ def _read(folder: str, name: str) -> bytes | None:
 def _archived(archive: str) -> Iterator[tuple[str, Reader]]:
     import importlib_metadata
 
-    def read(distribution: importlib_metadata.Distribution, name: str) -> bytes | None:
-        text = distribution.read_text(name)
-        return None if text is None else text.encode()
-
     try:
         for found in importlib_metadata.distributions(path=[archive]):
-            yield os.path.join(archive, f"{found.name}-{found.version}.dist-info"), partial(read, found)
+            yield os.path.join(archive, f"{found.name}-{found.version}.dist-info"), partial(_text_of, found.read_text)
     except Exception:  # noqa: BLE001 - no archive, or one with a part that the library cannot read: none of its parts
         return
+
+
+def _text_of(read_text: Callable[[str], str | None], name: str) -> bytes | None:
+    text = read_text(name)
+    return None if text is None else text.encode()
 
 
 def _record(path: str, read: Reader, place: int, group: str) -> Record | None:

@@ -1,0 +1,79 @@
+"""Ask every adapter at once what it finds; one that hangs, raises or prints costs the others nothing."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tumult_agent_cli._plugin_host import captured
+from tumult_agent_cli._text import clean, mask, one_line
+from tumult_agent_cli.values import CliProbe
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tumult_agent_cli.adapter import AgentCliAdapter
+
+PROBE_LIMIT_S = 30.0
+
+
+class Detection(NamedTuple):
+    """What one adapter found, or why that is not known: one line, else empty."""
+
+    probe: CliProbe | None
+    fault: str = ""
+
+
+def detect_all(adapters: Sequence[AgentCliAdapter], *, limit_s: float = PROBE_LIMIT_S) -> tuple[Detection, ...]:
+    """Run ``detect`` of all adapters side by side and give what each found, in the order of ``adapters``.
+
+    All have one deadline, ``limit_s`` from now. The thread of one that does not end is a daemon: it is left behind and
+    does not keep the interpreter from ending. What they print is dropped, since stdout is the caller's result.
+    """
+    found: dict[int, Detection] = {}
+
+    def ask(index: int, adapter: AgentCliAdapter) -> None:
+        found[index] = _ask(adapter)
+
+    threads = [threading.Thread(target=ask, args=pair, daemon=True) for pair in enumerate(adapters)]
+    deadline = time.monotonic() + limit_s
+    with captured([]):
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(max(0.0, deadline - time.monotonic()))
+    late = Detection(None, f"the probe did not answer in {limit_s:g} s")
+    return tuple(found.get(index, late) for index in range(len(threads)))
+
+
+def _ask(adapter: AgentCliAdapter) -> Detection:
+    try:
+        probe: Any = adapter.detect()
+        return Detection(_checked(probe))
+    except BaseException as error:  # noqa: BLE001 - an adapter's own code, which the contract forbids to raise
+        return Detection(None, _fault(error))
+
+
+def _fault(error: BaseException) -> str:
+    try:
+        return one_line(mask(f"detect() raised {type(error).__name__}: {error}"))
+    except BaseException:  # noqa: BLE001 - its message is its own code, too
+        return f"detect() raised {type(error).__name__}"
+
+
+def _checked(probe: Any) -> CliProbe:
+    """Give the probe with its texts cleaned.
+
+    Raises:
+        TypeError: it is no probe.
+    """
+    if not isinstance(probe, CliProbe):
+        raise TypeError(f"{type(probe).__name__} is no CliProbe")
+    installed: Any = probe.installed  # annotations bind no vendor
+    texts = (probe.version, probe.bin_path, probe.detail)
+    if not isinstance(installed, bool) or not all(isinstance(text, str | None) for text in texts):
+        raise TypeError("a field of the CliProbe has the wrong type")
+    version, path, detail = (None if text is None else one_line(mask(clean(text))) for text in texts)
+    signed_in = probe.logged_in if isinstance(probe.logged_in, bool) else None
+    return CliProbe(installed, version=version, logged_in=signed_in, bin_path=path, detail=detail or "")
