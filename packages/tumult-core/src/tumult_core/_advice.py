@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from tumult_core._catalog_checks import find_function
 from tumult_core._activities import Step, steps
+from tumult_core._catalog_checks import find_function
 from tumult_core.experiment import ActivityType, HttpProvider, ProcessProvider
 from tumult_core.problems import Problem, Severity
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _HYPOTHESIS = "steady_state_hypothesis.probes"
 
-# Words of a command line that change something; `kill -0` only looks, and so do redirections to /dev or to a descriptor.
+# Words of a command line that change something. `kill -0` only looks, and a redirection to /dev or to a descriptor too.
 _CHANGES = re.compile(
     r"""
     (?<![\w./-]) (?: rm | mv | cp | mkdir | rmdir | touch | truncate | dd | mkfs\S* | ln | chmod | chown | tee
@@ -43,7 +43,9 @@ def advise(experiment: Experiment, catalog: Catalog) -> Iterator[Problem]:
         yield from _background(step, experiment, find_function(catalog, step.activity.provider))
         if step.section == _HYPOTHESIS and _changes(step.activity.provider):
             message = "looks like it changes something; the hypothesis is looked at several times"
-            yield _warning(step.path, "changing-probe", message, "let the probe only look, and move the change to `method`")
+            yield _warning(
+                step.path, "changing-probe", message, "let the probe only look, and move the change to `method`"
+            )
 
 
 def _warning(path: str, code: str, message: str, hint: str = "") -> Problem:
@@ -69,7 +71,9 @@ def _step(step: Step) -> Iterator[Problem]:
     if provider.timeout_s == 0:
         yield _warning(f"{step.path}.provider.timeout_s", "no-time", "0 seconds leave the step no time to succeed")
     if step.activity.background and step.section != "method":
-        yield _warning(f"{step.path}.background", "background", "only steps of the method run in the background", "remove it")
+        yield _warning(
+            f"{step.path}.background", "background", "only steps of the method run in the background", "remove it"
+        )
 
 
 def _undo(step: Step, found: list[Step], function: Function | None) -> Iterator[Problem]:
@@ -85,7 +89,10 @@ def _undo(step: Step, found: list[Step], function: Function | None) -> Iterator[
 def _is_undone(step: Step, found: list[Step], function: Function) -> bool:
     later = found[found.index(step) + 1 :]
     wanted = (function.plugin, function.undo)
-    return any((getattr(p, "plugin", None), getattr(p, "function", None)) == wanted for p in (s.activity.provider for s in later))
+    return any(
+        (getattr(p, "plugin", None), getattr(p, "function", None)) == wanted
+        for p in (s.activity.provider for s in later)
+    )
 
 
 def _background(step: Step, experiment: Experiment, function: Function | None) -> Iterator[Problem]:
@@ -93,7 +100,12 @@ def _background(step: Step, experiment: Experiment, function: Function | None) -
     endless = activity.provider.timeout_s is None and (function is None or function.timeout_s is None)
     action = activity.activity_type is ActivityType.ACTION
     if step.section == "method" and activity.background and action and endless and not experiment.rollbacks:
-        yield _warning(step.path, "endless-background", "runs in the background and nothing stops it", "add a timeout or a rollback")
+        yield _warning(
+            step.path,
+            "endless-background",
+            "runs in the background and nothing stops it",
+            "add a timeout or a rollback",
+        )
 
 
 def _changes(provider: Provider) -> bool:

@@ -1,12 +1,12 @@
-"""Checks against the catalog: a native or script step names a function that exists, with the arguments that it takes."""
+"""Checks against the catalog: a step of a plugin names a function that exists, with arguments that it takes."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tumult_core._placeholder_checks import is_template
 from tumult_core._activities import Step, providers, steps
-from tumult_core._structure import closest, describe
+from tumult_core._placeholders import is_template
+from tumult_core._reader import closest, describe
 from tumult_core._toon_scan import join
 from tumult_core.catalog import PluginKind
 from tumult_core.experiment import ActivityType, NativeProvider, ScriptProvider
@@ -26,19 +26,32 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "list": (list, tuple),
     "object": (dict,),
 }
-_ARTICLES = {"string": "text", "integer": "a whole number", "number": "a number", "boolean": "true or false", "list": "a list", "object": "an object"}  # fmt: skip
+_IN_WORDS = {
+    "string": "text",
+    "integer": "a whole number",
+    "number": "a number",
+    "boolean": "true or false",
+    "list": "a list",
+    "object": "an object",
+}
 
 
 def find_plugin(catalog: Catalog, provider: Provider) -> Plugin | None:
     """Give the plugin that a provider names, where it is installed."""
     kind = _kind(provider)
-    return catalog.plugin(kind, provider.plugin) if kind and isinstance(provider, NativeProvider | ScriptProvider) else None
+    return (
+        catalog.plugin(kind, provider.plugin)
+        if kind and isinstance(provider, NativeProvider | ScriptProvider)
+        else None
+    )
 
 
 def find_function(catalog: Catalog, provider: Provider) -> Function | None:
     """Give the function that a provider names, where it exists."""
     plugin = find_plugin(catalog, provider)
-    return plugin.function(provider.function) if plugin and isinstance(provider, NativeProvider | ScriptProvider) else None
+    return (
+        plugin.function(provider.function) if plugin and isinstance(provider, NativeProvider | ScriptProvider) else None
+    )
 
 
 def _kind(provider: Provider) -> PluginKind | None:
@@ -76,11 +89,15 @@ def _call(path: str, provider: NativeProvider | ScriptProvider, catalog: Catalog
     yield from _arguments(f"{path}.arguments", provider, function)
 
 
-def _not_installed(path: str, provider: NativeProvider | ScriptProvider, catalog: Catalog, severity: Severity) -> Problem:
+def _not_installed(
+    path: str, provider: NativeProvider | ScriptProvider, catalog: Catalog, severity: Severity
+) -> Problem:
     kind = _kind(provider)
     broken = [problem for problem in catalog.problems if problem.name == provider.plugin and problem.kind is kind]
     if broken:
-        return Problem(severity, path, f"{provider.plugin} cannot be used: {broken[0].reason}", broken[0].hint, "broken-plugin")
+        return Problem(
+            severity, path, f"{provider.plugin} cannot be used: {broken[0].reason}", broken[0].hint, "broken-plugin"
+        )
     same_kind = [plugin.name for plugin in catalog.plugins if plugin.kind is kind]
     other_kind = [plugin.kind for plugin in catalog.plugins if plugin.name == provider.plugin]
     hint = f"there is one of `type: {other_kind[0]}`" if other_kind else closest(provider.plugin, same_kind)
@@ -99,7 +116,13 @@ def _activity_type(step: Step, function: Function | None) -> Iterator[Problem]:
         return
     severity = Severity.ERROR if written is ActivityType.PROBE else Severity.WARNING
     message = f"{function.name} of {function.plugin} is a {function.activity_type}".replace("a action", "an action")
-    yield Problem(severity, f"{step.path}.activity_type", message, f"write `activity_type: {function.activity_type}`", "activity-type")
+    yield Problem(
+        severity,
+        f"{step.path}.activity_type",
+        message,
+        f"write `activity_type: {function.activity_type}`",
+        "activity-type",
+    )
 
 
 def _arguments(path: str, provider: NativeProvider | ScriptProvider, function: Function) -> Iterator[Problem]:
@@ -116,7 +139,9 @@ def _arguments(path: str, provider: NativeProvider | ScriptProvider, function: F
     for argument in function.arguments:
         if argument.required and argument.name not in provider.arguments:
             message = f"{function.name} needs the argument {argument.name}"
-            yield Problem(Severity.ERROR, join(path, argument.name), message, f"add `{argument.name}: …`", "missing-argument")
+            yield Problem(
+                Severity.ERROR, join(path, argument.name), message, f"add `{argument.name}: …`", "missing-argument"
+            )
 
 
 def _argument(path: str, argument: Argument, value: Any) -> Iterator[Problem]:
@@ -126,5 +151,5 @@ def _argument(path: str, argument: Argument, value: Any) -> Iterator[Problem]:
         return
     if not isinstance(value, wanted) or (isinstance(value, bool) and bool not in wanted):
         hint = "quote it" if wanted == (str,) and isinstance(value, bool | int | float) else ""
-        message = f"must be {_ARTICLES[argument.type]}, not {describe(value)}"
+        message = f"must be {_IN_WORDS[argument.type]}, not {describe(value)}"
         yield Problem(Severity.ERROR, path, message, hint, "argument-type")

@@ -7,7 +7,7 @@ import warnings
 from typing import TYPE_CHECKING
 
 from tumult_core._activities import Step, steps
-from tumult_core._variables import find_placeholders
+from tumult_core._placeholders import is_template
 from tumult_core.experiment import (
     ActivityType,
     HttpProvider,
@@ -66,7 +66,9 @@ def _kind(step: Step) -> Iterator[Problem]:
         path = f"{step.path}.activity_type"
         yield error(path, "activity-type", "must be probe: an action may not stand here", "move the action to `method`")
     if step.section == "guards" and step.activity.tolerance is None:
-        yield error(f"{step.path}.tolerance", "missing-key", "is required for a guard's probe and missing", "add a tolerance")
+        yield error(
+            f"{step.path}.tolerance", "missing-key", "is required for a guard's probe and missing", "add a tolerance"
+        )
 
 
 def _tolerance(step: Step) -> Iterator[Problem]:
@@ -86,22 +88,26 @@ def _tolerance(step: Step) -> Iterator[Problem]:
 
 
 def _pattern(path: str, pattern: str) -> Iterator[Problem]:
-    if any(find_placeholders(pattern)):
+    if is_template(pattern):
         return
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             re.compile(pattern)
     except (re.error, OverflowError, RecursionError) as fault:
-        yield error(path, "regex", f"is not a regular expression: {fault}", "a backslash is written `\\\\` inside quotes")
+        yield error(
+            path, "regex", f"is not a regular expression: {fault}", "a backslash is written `\\\\` inside quotes"
+        )
 
 
 def _json_path(path: str, tolerance: JsonPathTolerance) -> Iterator[Problem]:
-    from jsonpath_ng.ext import parse
+    from jsonpath_ng.ext.parser import parse
 
     if tolerance.value is not None and tolerance.count is not None:
-        yield error(f"{path}.count", "value-and-count", "stands beside `value`; a JSON path takes one of them", "remove one")
-    if any(find_placeholders(tolerance.path)):
+        yield error(
+            f"{path}.count", "value-and-count", "stands beside `value`; a JSON path takes one of them", "remove one"
+        )
+    if is_template(tolerance.path):
         return
     try:
         parse(tolerance.path)
@@ -114,4 +120,6 @@ def _target(step: Step, tolerance: Tolerance) -> Iterator[Problem]:
     http = isinstance(step.activity.provider, HttpProvider)
     if http and tolerance.target is not None and not _HTTP_TARGET.fullmatch(tolerance.target):
         message = "is no part of an HTTP answer"
-        yield error(f"{step.path}.tolerance.target", "target", message, "it is status, body, headers.NAME or elapsed_ms")
+        yield error(
+            f"{step.path}.tolerance.target", "target", message, "it is status, body, headers.NAME or elapsed_ms"
+        )

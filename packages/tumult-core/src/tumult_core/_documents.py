@@ -7,8 +7,9 @@ from typing import Any
 
 from attrs import evolve
 
+from tumult_core._reader import Reader
 from tumult_core._schema import structure, to_data
-from tumult_core._structure import Reader
+from tumult_core._toon_lints import lint
 from tumult_core._toon_places import Place, locate
 from tumult_core.exceptions import DocumentError
 from tumult_core.experiment import Experiment, Origin
@@ -24,7 +25,8 @@ def parse_experiment(data: bytes | str, *, source: str = "<text>") -> Experiment
         source: file name, or another name for the text, for errors and for the experiment's ``origin``.
 
     Raises:
-        DocumentError: it is not TOON, or not an experiment; holds every problem with its path and place.
+        DocumentError: it is not TOON, or not an experiment; holds every problem with its path and place, and lints that
+            may say why.
     """
     encoded = data if isinstance(data, bytes) else _encoded(data, source)
     document = loads_document(encoded, source=source)
@@ -32,8 +34,13 @@ def parse_experiment(data: bytes | str, *, source: str = "<text>") -> Experiment
     reader = Reader(places)
     experiment = structure(document, reader)
     if experiment is None:
-        raise DocumentError(source, reader.problems)
+        text_lints = lint(text_of(encoded, source=source), severity=Severity.WARNING, places=places)
+        raise DocumentError(source, [*sorted(reader.problems, key=_place), *text_lints])
     return evolve(experiment, origin=Origin(source, hashlib.sha256(encoded).hexdigest(), _columns(places)))
+
+
+def _place(problem: Problem) -> tuple[int, int]:
+    return problem.line or 0, problem.column or 0
 
 
 def _encoded(text: str, source: str) -> bytes:
@@ -51,6 +58,6 @@ def _columns(places: dict[str, Place]) -> dict[str, tuple[int, int]]:
 
 
 def experiment_to_data(experiment: Experiment) -> dict[str, Any]:
-    """Give an experiment as JSON-like data: keys in the order of the format, defaults left out; it parses back equal."""
+    """Give an experiment as JSON-like data, keys in the format's order, defaults left out; it parses back equal."""
     data = to_data(experiment)
     return {"version": experiment.version, **data}

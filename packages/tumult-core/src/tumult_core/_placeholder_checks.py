@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from tumult_core._placeholders import NAME, Placeholder, find_placeholders, placeholder_hint
 from tumult_core._schema import to_data
 from tumult_core._toon_scan import join
-from tumult_core._variables import Placeholder, find_placeholders, placeholder_hint
 from tumult_core.problems import Problem, Severity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tumult_core.experiment import Experiment
-
-_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
-
-
-def is_template(value: Any) -> bool:
-    """Tell whether a value has a placeholder anywhere in it."""
-    return any(True for _ in find_placeholders(value))
 
 
 def check_placeholders(experiment: Experiment) -> Iterator[Problem]:
@@ -30,7 +22,13 @@ def check_placeholders(experiment: Experiment) -> Iterator[Problem]:
     yield from _names(experiment)
     for found in find_placeholders(sources):
         message = f"`${{{found.name}}}` is not replaced here"
-        yield Problem(Severity.WARNING, found.path, message, "values of configuration and secrets are taken as they are", "placeholder")
+        yield Problem(
+            Severity.WARNING,
+            found.path,
+            message,
+            "values of configuration and secrets are taken as they are",
+            "placeholder",
+        )
     known = _declared(experiment)
     for found in find_placeholders(data):
         yield from _placeholder(found, known)
@@ -55,6 +53,6 @@ def _names(experiment: Experiment) -> Iterator[Problem]:
     for group, keys in experiment.secrets.items():
         paths += [("secrets", group), *((join("secrets", group), key) for key in keys)]
     for path, name in paths:
-        if not _WORD.fullmatch(name):
+        if not NAME.fullmatch(name):
             message = "must be a word of letters, digits, `_` and `-`, or no placeholder can name it"
             yield Problem(Severity.ERROR, join(path, name), message, "", "name")

@@ -6,10 +6,10 @@ import re
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from tumult_core._checks import error
-from tumult_core._placeholder_checks import is_template
 from tumult_core._activities import providers
-from tumult_core._structure import closest, either
+from tumult_core._checks import error
+from tumult_core._placeholders import is_template
+from tumult_core._reader import closest, either
 from tumult_core._toon_scan import join
 from tumult_core.experiment import HttpProvider, NativeProvider, ProcessProvider, PythonProvider, ScriptProvider
 
@@ -52,7 +52,12 @@ def _provider(path: str, provider: Provider) -> Iterator[Problem]:
 def _plain(path: str, name: str) -> Iterator[Problem]:
     found = _BAD_IN_NAME.search(name)
     if found:
-        yield error(path, "name", f"must be a plain name, without {found[0]!r}", "a name has no separators, blanks or placeholders")
+        yield error(
+            path,
+            "name",
+            f"must be a plain name, without {found[0]!r}",
+            "a name has no separators, blanks or placeholders",
+        )
 
 
 def _dotted(path: str, name: str) -> Iterator[Problem]:
@@ -66,7 +71,9 @@ def _variable_names(path: str, names: list[str]) -> Iterator[Problem]:
     for name in names:
         variable = name.upper().replace("-", "_")
         if not _WORD.fullmatch(name.replace("-", "_")):
-            yield error(join(path, name), "name", "must be a word, since it becomes the name of an environment variable")
+            yield error(
+                join(path, name), "name", "must be a word, since it becomes the name of an environment variable"
+            )
         elif variable in seen:
             message = f"becomes TUMULT_{variable}, as `{seen[variable]}` does"
             yield error(join(path, name), "duplicate-name", message, "rename one of them")
@@ -90,7 +97,9 @@ def _http(path: str, provider: HttpProvider) -> Iterator[Problem]:
     yield from _url(f"{path}.url", provider.url)
     for key, value in provider.headers.items():
         if not _HEADER_NAME.fullmatch(key) or re.search(r"[\r\n\0]", value):
-            yield error(f"{path}.{join('headers', key)}", "header", "cannot be an HTTP header", "a header stays on one line")
+            yield error(
+                f"{path}.{join('headers', key)}", "header", "cannot be an HTTP header", "a header stays on one line"
+            )
 
 
 def _url(path: str, url: str) -> Iterator[Problem]:

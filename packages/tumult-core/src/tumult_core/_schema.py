@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attrs import has
 
 from tumult_core import experiment as model
 from tumult_core._structure import (
-    Reader,
     Record,
     anything,
     boolean,
@@ -24,6 +23,9 @@ from tumult_core._structure import (
     text,
     union_of,
 )
+
+if TYPE_CHECKING:
+    from tumult_core._reader import Reader
 
 _SECONDS = number(minimum=0)
 _POSITIVE = number(above=0)

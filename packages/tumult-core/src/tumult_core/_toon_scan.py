@@ -205,3 +205,9 @@ def _key(token: str) -> str:
 def unquote(token: str) -> Any:
     """Decode a quoted token: TOON's escapes are some of JSON's."""
     return json.loads(token, strict=False)
+
+
+def quoted_end(text: str, start: int) -> int:
+    """Give the offset past the quoted token at ``start``, or -1 where it is not closed."""
+    match = _QUOTED.match(text, start)
+    return match.end() if match else -1

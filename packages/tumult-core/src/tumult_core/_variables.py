@@ -1,46 +1,27 @@
-"""Placeholders: ``${name}``, ``${config.NAME}``, ``${secrets.GROUP.KEY}``, and ``$${`` for a literal ``${``.
-
-Values are data, never syntax: what was put in for a placeholder is not looked at again.
-"""
+"""What placeholders stand for: variables of the command line, configuration and secrets; and putting it in."""
 
 from __future__ import annotations
 
 import json
 import math
-import re
-from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, field, frozen
 
+from tumult_core._placeholders import NAME, find_placeholders, placeholder_hint, substitute
+from tumult_core._reader import Reader
 from tumult_core._schema import structure, to_data
-from tumult_core._structure import Reader, closest
 from tumult_core._text import MASK
 from tumult_core._toon_scan import join
 from tumult_core.exceptions import DocumentError
 from tumult_core.experiment import EnvValue, Experiment, FileValue, InlineValue
 from tumult_core.problems import Problem, Severity
 
-_NAME = r"[A-Za-z_][A-Za-z0-9_-]*"
-_PLACEHOLDER = re.compile(r"\$(?P<escaped>\$)?\{(?P<inside>[^{}]*)(?P<end>\}?)")
-_REFERENCE = re.compile(rf"(?:config\.{_NAME}|secrets\.{_NAME}\.{_NAME}|{_NAME})")
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 _MAX_SECRET_BYTES = 1 << 20
-
-
-@frozen
-class Placeholder:
-    """One placeholder in a document.
-
-    Attributes:
-        name: what stands in the braces, as in ``config.HOST``.
-        path: the text that it is part of.
-        valid: its name has one of the three forms, and it is closed.
-    """
-
-    name: str
-    path: str
-    valid: bool
 
 
 @frozen
@@ -56,51 +37,6 @@ class Resolved:
     secrets: frozenset[str] = field(factory=frozenset, repr=False)
 
 
-def find_placeholders(value: Any, path: str = "") -> Iterator[Placeholder]:
-    """Give every placeholder in the texts of JSON-like data, in order; keys are not searched."""
-    if isinstance(value, str):
-        for match in _PLACEHOLDER.finditer(value):
-            if not match["escaped"]:
-                yield Placeholder(match["inside"], path, bool(match["end"] and _REFERENCE.fullmatch(match["inside"])))
-    elif isinstance(value, Mapping):
-        for key, item in value.items():
-            yield from find_placeholders(item, join(path, str(key)))
-    elif isinstance(value, list | tuple):
-        for index, item in enumerate(value):
-            yield from find_placeholders(item, f"{path}[{index}]")
-
-
-def substitute(value: Any, values: Mapping[str, Any]) -> Any:
-    """Put values in for placeholders in the texts of JSON-like data.
-
-    A text that is exactly one placeholder becomes the value itself, with its type; inside a longer text a value that is
-    not text is written as JSON. Names that ``values`` lacks, and malformed placeholders, stay as they are.
-    """
-    if isinstance(value, str):
-        return _substitute_text(value, values)
-    if isinstance(value, Mapping):
-        return {key: substitute(item, values) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [substitute(item, values) for item in value]
-    return value
-
-
-def _substitute_text(value: str, values: Mapping[str, Any]) -> Any:
-    whole = _PLACEHOLDER.fullmatch(value)
-    if whole and not whole["escaped"] and whole["end"] and whole["inside"] in values:
-        return values[whole["inside"]]
-    return _PLACEHOLDER.sub(lambda match: _replacement(match, values), value)
-
-
-def _replacement(match: re.Match[str], values: Mapping[str, Any]) -> str:
-    if match["escaped"]:
-        return match[0][1:]
-    if not match["end"] or match["inside"] not in values:
-        return match[0]
-    value = values[match["inside"]]
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
 # --- where the values come from --------------------------------------------------------------------------------------
 
 
@@ -114,7 +50,7 @@ def parse_variable(text: str) -> tuple[str, Any]:
         ValueError: there is no ``=``, or the name is not a word.
     """
     name, equals, value = text.partition("=")
-    if not equals or not re.fullmatch(_NAME, name):
+    if not equals or not NAME.fullmatch(name):
         raise ValueError(f"{name or text!r} is not NAME=VALUE with a name of letters, digits, `_` and `-`")
     return name, _typed(value)
 
@@ -247,7 +183,7 @@ def substitute_experiment(experiment: Experiment, *resolved: Resolved) -> Experi
     reader = Reader(resolved=True)
     result = structure({**substitute(data, values), **kept}, reader)
     if result is None:
-        _raise(experiment, [_placed(experiment, problem) for problem in reader.problems])
+        raise DocumentError(_source(experiment), [_placed(experiment, problem) for problem in reader.problems])
     return evolve(result, origin=experiment.origin)
 
 
@@ -265,17 +201,6 @@ def _missing_values(experiment: Experiment, data: Any, values: Mapping[str, Any]
     ]
 
 
-def placeholder_hint(found: Placeholder, known: Iterable[str]) -> str:
-    """Say how a placeholder without a value gets one."""
-    if not found.valid:
-        return f"for a literal, such as a variable of the shell, write `$${{{found.name}}}`"
-    section, _, name = found.name.partition(".")
-    if name:
-        declared = [other.partition(".")[2] for other in known if other.startswith(f"{section}.")]
-        return closest(name, declared) or f"declare it under `{'configuration' if section == 'config' else 'secrets'}:`"
-    return f"give it with --var {found.name}=…; for a variable of the shell write `$${{{found.name}}}`"
-
-
 def _missing_environment(experiment: Experiment, path: str, key: str) -> Problem:
     return _problem(experiment, path, "missing-environment", f"the environment variable {key} is not set", f"set {key}")
 
@@ -291,4 +216,8 @@ def _placed(experiment: Experiment, problem: Problem) -> Problem:
 
 def _raise(experiment: Experiment, problems: list[Problem]) -> None:
     if problems:
-        raise DocumentError(experiment.origin.source if experiment.origin else "<experiment>", problems)
+        raise DocumentError(_source(experiment), problems)
+
+
+def _source(experiment: Experiment) -> str:
+    return experiment.origin.source if experiment.origin else "<experiment>"

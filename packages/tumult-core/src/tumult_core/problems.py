@@ -26,6 +26,7 @@ class Problem:
         code: a stable word for programs, as in ``unknown-key``.
         line: line in the text, counted from 1, where known.
         column: column in the text, counted from 1, where known.
+        suggestion: a line that would be right in place of the one named, where one can be given; never applied unasked.
     """
 
     severity: Severity
@@ -35,10 +36,12 @@ class Problem:
     code: str = ""
     line: int | None = None
     column: int | None = None
+    suggestion: str = ""
 
     def __str__(self) -> str:
-        """Give the problem as one line: place, severity, path, message, hint."""
+        """Give the problem as one line: place, severity, path, message, hint, suggestion."""
         place = "" if self.line is None else f"{self.line}:" if self.column is None else f"{self.line}:{self.column}:"
         path = f" {self.path}:" if self.path else ""
-        hint = f" ({self.hint})" if self.hint else ""
+        advice = "; ".join(filter(None, (self.hint, self.suggestion and f"write `{self.suggestion.strip()}`")))
+        hint = f" ({advice})" if advice else ""
         return f"{place} {self.severity}:{path} {self.message}{hint}".strip()

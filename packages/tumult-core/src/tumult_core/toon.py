@@ -5,11 +5,12 @@ Strict mode always: a count that does not match is how a truncated document show
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from typing import TYPE_CHECKING, Any
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from tumult_core._toon_scan import INDENT, find_unquoted, join, lines_of, source_lines
 from tumult_core.exceptions import DocumentError
@@ -60,12 +61,37 @@ def loads_document(data: bytes, *, source: str, limits: Limits = DOCUMENT_LIMITS
     text = text_of(data, source=source, limits=limits)
     problem = limit_problem(text, limits)
     if problem is None:
-        value, problem = _decode(text)
-    if problem is None:
-        problem = _root_problem(value, text)
+        value, problem = _read(text)
     if problem is not None:
         raise DocumentError(source, (problem,))
     return dict(value)
+
+
+def _read(text: str) -> tuple[Any, Problem | None]:
+    problem = _json_problem(text)
+    if problem is not None:
+        return None, problem
+    value, problem = _decode(text)
+    if problem is None:
+        return value, _root_problem(value, text)
+    from tumult_core._toon_repairs import repair
+
+    repaired, notes = repair(text)
+    return None, evolve(problem, hint=_advice(notes)) if decodes(repaired) else problem
+
+
+def _advice(notes: tuple[Problem, ...]) -> str:
+    return f"the document is TOON but for this: {'; '.join(note.hint for note in notes)}"
+
+
+def _json_problem(text: str) -> Problem | None:
+    if text.lstrip("\ufeff \t\r\n")[:1] not in {"{", "["}:
+        return None
+    try:
+        json.loads(text.removeprefix("\ufeff"))
+    except (ValueError, RecursionError):
+        return None
+    return _error("json", "this is JSON", "write it as TOON: `key: value` lines and no braces", 1, 1)
 
 
 def text_of(data: bytes, *, source: str, limits: Limits = DOCUMENT_LIMITS) -> str:
@@ -159,7 +185,7 @@ def dumps_document(obj: Mapping[str, Any], *, source: str = "<data>") -> bytes:
         source: a name for the data, for the error.
 
     Raises:
-        DocumentError: something in it has no place in TOON: NaN and infinities, lone surrogates, keys that are not text,
+        DocumentError: something has no place in TOON: NaN and infinities, lone surrogates, keys that are not text,
             values of other types, endless nesting. Each is a problem with its path.
     """
     from toon_format import dumps
