@@ -6,6 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from tumult_intelligence.agent_loop._limits import Limits
+from tumult_intelligence.agent_loop._record import Record
 from tumult_intelligence.agent_loop._run import Run
 from tumult_intelligence.agent_loop._tools import ConfigurationError, ToolRegistry
 
@@ -89,7 +90,5 @@ class Agent:
             tools=self._tools,
             system_prompt=self._system_prompt,
             limits=self._limits,
-            transcript=self._transcript,
-            on_event=self._on_event,
-            on_message=self._on_message,
+            record=Record(self._transcript, self._on_event, self._on_message),
         )

@@ -49,8 +49,7 @@ async def _run(call: ToolCall, tool: Tool) -> Result:
     except ToolError as error:
         return Result(str(error) or "the tool gave no reason", is_error=True)
     except asyncio.CancelledError:
-        task = asyncio.current_task()
-        if task is not None and task.cancelling():
+        if is_being_cancelled():
             raise
         return Result(f"{call.name} was cancelled from within", is_error=True)
     except (Exception, SystemExit) as error:  # noqa: BLE001 -- a tool's crash is the model's to see
@@ -60,6 +59,12 @@ async def _run(call: ToolCall, tool: Tool) -> Result:
     if not isinstance(text, str):
         return Result(f"{call.name} gave {type(text).__name__}, not text", is_error=True)
     return Result(text)
+
+
+def is_being_cancelled() -> bool:
+    """Tell whether somebody asked for the end of the task that runs here, rather than of something that it awaits."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
 
 
 def cap(text: str, limit: int) -> str:

@@ -25,6 +25,10 @@ class ToolError(Exception):
     """What a tool raises to tell the model why a call did not succeed and what to do instead."""
 
 
+def _names(names: Iterable[str]) -> frozenset[str]:
+    return frozenset(names)
+
+
 def _checked_schema(_spec: ToolSpec, _attribute: Any, schema: dict[str, Any]) -> None:
     check_schema(schema)
 
@@ -47,7 +51,7 @@ class ToolSpec:
     parameters: dict[str, Any] = field(factory=lambda: dict(NO_ARGUMENTS), validator=_checked_schema)
     read_only: bool = False
     timeout_s: float | None = None
-    volatile_arguments: frozenset[str] = field(default=frozenset(), converter=frozenset)
+    volatile_arguments: frozenset[str] = field(default=frozenset(), converter=_names)
     polled: bool = False
 
 
