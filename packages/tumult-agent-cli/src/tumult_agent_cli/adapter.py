@@ -34,6 +34,9 @@ class AgentCliAdapter(ABC):
     tested_versions: ClassVar[tuple[str, ...]] = ()
     contract_version: ClassVar[int] = CONTRACT_VERSION
 
+    sample_output: ClassVar[str] = ""
+    """What the CLI prints when the model says ``ANSWER``, with that word in it; lets the checks exercise the parser."""
+
     @abstractmethod
     def detect(self) -> CliProbe:
         """Find the CLI, its version and its sign-in state. Called before each run and by listings; never raises,
