@@ -169,13 +169,14 @@ class Run:
 
     def _take(self, call: ToolCall, result: Result) -> None:
         """Record a result; a sign of being stuck is told to the model, or ends the run when the batch is done."""
-        sign = self._detector.observe(call, self._tools.spec(call.name), result.text, is_error=result.is_error)
-        hint = f"\n\nHINT: {sign.hint}" if sign and sign.hint else ""
-        self._record.answer(call, result.text + hint, is_error=result.is_error)
-        if sign and sign.hint:
+        signs = self._detector.observe(call, self._tools.spec(call.name), result.text, is_error=result.is_error)
+        hints = [sign for sign in signs if sign.hint]
+        text = "".join([result.text, *(f"\n\nHINT: {sign.hint}" for sign in hints)])
+        self._record.answer(call, text, is_error=result.is_error)
+        for sign in hints:
             self._record.emit(Hint(self._record.step, sign.stuck.kind, sign.hint))
-        elif sign:
-            self._stuck = self._stuck or sign.stuck
+        ends = (sign.stuck for sign in signs if not sign.hint)
+        self._stuck = self._stuck or next(ends, None)
 
 
 async def _checkpoint() -> None:

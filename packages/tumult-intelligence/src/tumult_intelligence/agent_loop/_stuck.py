@@ -54,8 +54,8 @@ class StuckDetector:
         self._matches = dict.fromkeys(_PERIODS, 0)
         self._errors: deque[bool] = deque(maxlen=limits.window)
 
-    def observe(self, call: ToolCall, spec: ToolSpec | None, text: str, *, is_error: bool) -> Sign | None:
-        """Take one result; give the gravest sign that it shows, if any."""
+    def observe(self, call: ToolCall, spec: ToolSpec | None, text: str, *, is_error: bool) -> list[Sign]:
+        """Take one result; give every sign that it shows."""
         polled = spec is not None and spec.polled
         seen = _Observation(call.name, _canonical(call, spec), _FAILED if is_error else _digest(text))
         signs = [
@@ -65,7 +65,7 @@ class StuckDetector:
             *self._mostly_errors(call.name, is_error=is_error),
         ]
         self._recent.append((seen, polled))
-        return min(signs, key=lambda sign: bool(sign.hint), default=None)
+        return signs
 
     def _last(self, back: int = 1) -> _Observation | None:
         return self._recent[-back][0] if back <= len(self._recent) else None
