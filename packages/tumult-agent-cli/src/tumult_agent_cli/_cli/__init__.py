@@ -1,0 +1,1 @@
+"""The command line: modules that parse, call one function and print."""

@@ -1,0 +1,56 @@
+"""Run the checks of the contract on an installed adapter and print how each went."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from tumult_agent_cli.adapter import AgentCliAdapter
+    from tumult_agent_cli.testing import CheckResult
+
+LIVE_PROMPT = "Reply with the single word: ready"
+
+
+def check_adapter(name: str, *, live: bool) -> int:
+    """Check the adapter ``name`` and give the exit code.
+
+    Raises:
+        UnknownAdapter, AdapterBroken: it cannot be had at all.
+    """
+    from tumult_agent_cli.registry import AdapterRegistry
+    from tumult_agent_cli.testing import run_checks
+
+    adapter = AdapterRegistry.builtin().get(name)
+    results = run_checks(adapter, on_result=_show)
+    count = Counter(result.outcome.value for result in results)
+    click.echo(", ".join(f"{number} {outcome}" for outcome, number in sorted(count.items())), err=True)
+    answered = _ask(adapter) if live else True
+    return 0 if answered and not count["failed"] else 1
+
+
+def _show(result: CheckResult) -> None:
+    click.echo(f"{result.outcome.value}: {result.id}: {result.claim}{f' - {result.message}' if result.message else ''}")
+
+
+def _ask(adapter: AgentCliAdapter) -> bool:
+    """Send one tiny prompt to the real CLI and tell whether it answered."""
+    from tumult_agent_cli import AgentCliError, PromptRequest, run_prompt
+    from tumult_agent_cli._text import mask, one_line
+
+    click.echo(f"Sending one tiny prompt to {adapter.name}; this may cost money.", err=True)
+    try:
+        answer = run_prompt(adapter, PromptRequest(LIVE_PROMPT))
+    except AgentCliError as error:
+        click.echo(f"failed: live: {one_line(mask(str(error)))}")
+        return False
+    cost = "unknown" if answer.usage.cost_usd is None else f"{answer.usage.cost_usd:.4f} USD"
+    said = one_line(mask(answer.text), 60)
+    click.echo(
+        f"passed: live: {answer.model or 'the model'} answered {said!r} in {answer.duration_s:.1f} s, cost {cost}"
+    )
+    for warning in answer.warnings:
+        click.echo(f"Warning: {one_line(mask(warning))}", err=True)
+    return True
