@@ -38,10 +38,11 @@ def recover(
         return result, None
     setting.emit.note(f"the hypothesis does not hold; waiting up to {timeout_s:g} s for it")
     quiet = evolve(setting, emit=Emitter(None))
-    while not result.met and (left := started + timeout_s - time.monotonic()) > 0:
-        if cancellation.wait(min(INTERVAL_S, left)):
-            break
+    deadline = started + timeout_s
+    while (left := deadline - time.monotonic()) > 0 and not cancellation.wait(min(INTERVAL_S, left)):
         result = look(hypothesis, Phase.HYPOTHESIS_AFTER, quiet, cancellation)
+        if result.met:
+            break
     recovery_s = time.monotonic() - started
     for probe in result.probes:
         setting.emit(RunEvent(EventKind.STEP_FINISHED, Phase.HYPOTHESIS_AFTER, probe.name, probe))

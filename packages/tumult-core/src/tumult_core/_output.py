@@ -25,6 +25,11 @@ def parse_output(text: str) -> Any:
     return sound(value) if depth(value) <= MAX_DEPTH else sound(text)
 
 
+def shallow(value: Any) -> Any:
+    """Give JSON-like data as it is, or as JSON text where it nests too deep."""
+    return sound(value if depth(value) <= MAX_DEPTH else as_text(value))
+
+
 def as_text(value: Any) -> str:
     """Give ``value`` as a pattern should see it: text as it is, everything else as compact JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

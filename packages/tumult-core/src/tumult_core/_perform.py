@@ -65,7 +65,8 @@ def perform(
     limits = (activity.provider.timeout_s, identity.timeout_s, default_timeout_s)
     timeout_s = next((limit for limit in limits if limit is not None), None)
     started_at_ns, clock = time.time_ns(), time.monotonic()
-    outcome = _execute(activity, providers.Call(setting.catalog, setting.environ, timeout_s, cancellation))
+    judged = activity.tolerance is not None
+    outcome = _execute(activity, providers.Call(setting.catalog, setting.environ, timeout_s, cancellation, judged))
     duration_ms = round((time.monotonic() - clock) * 1000)
     result = _finish(activity, phase, identity, outcome, setting, started_at_ns, duration_ms)
     cancellation.wait(activity.pause_after_s)
@@ -108,7 +109,7 @@ def _finish(
         function=masker.data(identity.function),
         arguments=masker.data(identity.arguments),
         exit_code=outcome.exit_code,
-        output=masker.data(outcome.output),
+        output=masker.data(outcome.output if outcome.kept is None else outcome.kept),
         error=masker.data(reason),
         tolerance=masker.data(tolerance_data(activity.tolerance)),
         tolerance_met=verdict.met if verdict else None,

@@ -18,7 +18,10 @@ DEFAULT_TIMEOUT_S = 300.0
 
 
 def due(strategy: RollbackStrategy, status: RunStatus, method: Sequence[ActivityResult]) -> bool:
-    """Tell whether rollbacks must run: by default after anything but success, after an interrupt once an action started."""
+    """Tell whether rollbacks must run.
+
+    By default they do after anything but success; after an interrupt, once an action was started.
+    """
     if strategy is not RollbackStrategy.ON_DEVIATION:
         return strategy is RollbackStrategy.ALWAYS
     if status is RunStatus.INTERRUPTED:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -15,13 +14,13 @@ from tumult_core._documents import experiment_to_data
 from tumult_core._hypothesis import look, recover
 from tumult_core._masking import Masker
 from tumult_core._method import run_method
+from tumult_core._perform import Setting
 from tumult_core._rollbacks import due, run_rollbacks
 from tumult_core._signals import run_interruptible
-from tumult_core._perform import Setting
 from tumult_core._supported import refuse_unsupported
 from tumult_core._variables import resolve_configuration, resolve_secrets, substitute_experiment
 from tumult_core.events import Emitter
-from tumult_core.experiment import Experiment, ExpectedOutcome
+from tumult_core.experiment import ExpectedOutcome, Experiment
 from tumult_core.journal import (
     ActivityResult,
     ActivityStatus,
@@ -33,6 +32,7 @@ from tumult_core.journal import (
 )
 
 if TYPE_CHECKING:
+    import signal
     from collections.abc import Callable, Mapping
 
     from tumult_core.catalog import Catalog
@@ -51,7 +51,7 @@ def run_experiment(
     recovery_timeout_s: float = 30.0,
     on_event: Callable[[RunEvent], None] | None = None,
     interrupt: Cancellation | None = None,
-    handle_signals: bool = False,
+    own_process: bool = False,
 ) -> Journal:
     """Run ``experiment``: hypothesis, method, recovery, rollbacks.
 
@@ -67,7 +67,8 @@ def run_experiment(
         recovery_timeout_s: seconds that the hypothesis may take to hold again.
         on_event: called with each event, one at a time, from other threads.
         interrupt: raise it to end the run before its time.
-        handle_signals: treat SIGINT, SIGTERM and SIGHUP as interrupts; only from the main thread.
+        own_process: this process does nothing but the run, and this is its main thread: SIGINT, SIGTERM and SIGHUP are
+            interrupts, and the orphans of steps are adopted. Otherwise only ``KeyboardInterrupt`` is one.
 
     Raises:
         TumultError: the experiment cannot be run here; nothing was run.
@@ -84,7 +85,7 @@ def run_experiment(
         recovery_timeout_s=recovery_timeout_s,
         interrupt=interrupt or Cancellation(),
     )
-    return run_interruptible(run.execute, run.interrupted_by, handle=handle_signals)
+    return run_interruptible(run.execute, run.interrupted_by, own_process=own_process)
 
 
 @define

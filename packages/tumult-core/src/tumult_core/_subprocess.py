@@ -31,6 +31,17 @@ _DRAIN_S = 0.25
 _CHUNK = 65536
 
 
+class _Children:
+    """The children that this process started and waits for; a start is one step under the lock."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.pids: set[int] = set()
+
+
+CHILDREN = _Children()
+
+
 class StartError(TumultError):
     """A program that could not be started."""
 
@@ -67,7 +78,7 @@ class Completed:
     """What a child left behind.
 
     Attributes:
-        exit_code: as a shell counts it not: negative for the signal that ended it, None where it could not be ended.
+        exit_code: negative for the signal that ended it; None where it could not be ended.
         stdout, stderr: UTF-8 with replacement; what was left out is said in the middle.
     """
 
@@ -80,8 +91,8 @@ class Completed:
 def run_command(command: Command, cancellation: Cancellation) -> Completed:
     """Run ``command`` until it exits, its time is over, or ``cancellation`` is raised.
 
-    A child that exits by itself keeps the background processes that it started. One that runs out of time or is cancelled
-    gets SIGTERM, then SIGKILL, with every process of its group and every descendant.
+    A child that exits by itself keeps the background processes that it started. One that runs out of time or is
+    cancelled gets SIGTERM, then SIGKILL, with every process of its group and every descendant.
 
     Raises:
         StartError: the program is missing, not executable, or was refused by the system.
@@ -111,18 +122,21 @@ def _stdin(content: bytes) -> IO[bytes]:
 
 def _start(command: Command, stdin: IO[bytes]) -> subprocess.Popen[bytes]:
     try:
-        return subprocess.Popen(
-            command.argv,
-            env=command.env,
-            stdin=stdin,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            pass_fds=command.pass_fds,
-            start_new_session=True,
-        )
+        with CHILDREN.lock:
+            process = subprocess.Popen(
+                command.argv,
+                env=command.env,
+                stdin=stdin,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                pass_fds=command.pass_fds,
+                start_new_session=True,
+            )
+            CHILDREN.pids.add(process.pid)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else error
         raise StartError(f"{command.argv[0]} could not be started: {reason}") from error
+    return process
 
 
 def _wait(process: subprocess.Popen[bytes], timeout_s: float | None, cancellation: Cancellation) -> Ending:
@@ -131,6 +145,7 @@ def _wait(process: subprocess.Popen[bytes], timeout_s: float | None, cancellatio
 
     def reap() -> None:
         process.wait()
+        CHILDREN.pids.discard(process.pid)
         wake.set()
 
     threading.Thread(target=reap, daemon=True, name="tumult-reap").start()
@@ -241,7 +256,7 @@ def _gone(group: int, targets: Sequence[psutil.Process], grace_s: float) -> bool
 
 
 def _members(group: int) -> Iterator[psutil.Process]:
-    """Give the processes of a group. Asking the group itself counts zombies that nobody reaps, as in many containers."""
+    """Give the processes of a group; asking the group itself also counts the dead that nobody collects."""
     import psutil
 
     for pid in psutil.pids():

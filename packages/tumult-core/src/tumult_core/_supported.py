@@ -20,7 +20,7 @@ class UnsupportedFeature(TumultError):
     def __init__(self, features: tuple[str, ...]) -> None:
         self.features = features
         super().__init__(
-            f"this version of Tumult cannot execute {' and '.join(features)}, and does not run an experiment without them",
+            f"this version of Tumult cannot execute {', '.join(features)}, and does not leave them out silently",
             hint="take them out of the document, or use --dry-run to see the plan",
         )
 

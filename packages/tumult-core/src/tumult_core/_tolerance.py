@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tumult_core.experiment import Tolerance
 
 _MISSING = object()
+_SHORT = 200
 
 
 @frozen
@@ -57,7 +58,7 @@ def evaluate(
 
 
 def select(output: Any, target: str) -> Any:
-    """Give the part of a structured output that ``target`` names, as in ``headers.content-type``; header names in any case."""
+    """Give the part of a structured output that ``target`` names, as in ``body.items``; header names in any case."""
     if not isinstance(output, dict):
         return _MISSING
     name, _, rest = target.partition(".")
@@ -91,7 +92,7 @@ def _verdict(met: bool, seen: Any, reason: str) -> Verdict:
 
 def _short(value: Any) -> str:
     text = as_text(value)
-    return text if len(text) <= 200 else f"{text[:200]}…"
+    return text if len(text) <= _SHORT else f"{text[:_SHORT]}…"
 
 
 def _json_path(tolerance: JsonPathTolerance, output: Any) -> Verdict:
@@ -112,7 +113,7 @@ def _json_path(tolerance: JsonPathTolerance, output: Any) -> Verdict:
 
 def _matches(path: str, output: Any) -> list[Any]:
     from jsonpath_ng.exceptions import JSONPathError
-    from jsonpath_ng.ext import parse
+    from jsonpath_ng.ext.parser import parse
 
     try:
         return [match.value for match in parse(path).find(output)]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import frozen
 
 from tumult_core import experiment as document
-from tumult_core.providers import _process
+from tumult_core.providers import _http, _native, _process, _python, _script
 from tumult_core.providers._values import Call, Identity, Outcome
 
 if TYPE_CHECKING:
@@ -26,6 +26,10 @@ class _Handler:
 
 _HANDLERS: dict[type, _Handler] = {
     document.ProcessProvider: _Handler(_process.describe, _process.execute),
+    document.NativeProvider: _Handler(_native.describe, _native.execute),
+    document.ScriptProvider: _Handler(_script.describe, _script.execute),
+    document.HttpProvider: _Handler(_http.describe, _http.execute),
+    document.PythonProvider: _Handler(_python.describe, _python.execute),
 }
 
 

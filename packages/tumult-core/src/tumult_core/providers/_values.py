@@ -22,7 +22,7 @@ class Identity:
     Attributes:
         kind: the provider's type in a document.
         plugin, function: as in ``tumult_core.journal.ActivityResult``.
-        arguments: JSON-like, nothing masked.
+        arguments: JSON-like; the values of secrets are not masked yet.
         secrets: argument values that are secret by their nature, such as those that the catalog declares so.
         timeout_s: the limit that holds where the step gives none.
     """
@@ -43,23 +43,26 @@ class Call:
         environ: the environment of child processes.
         timeout_s: seconds until the step is ended; None for no limit.
         cancellation: ends the step when it is raised.
+        judged: a tolerance judges the output.
     """
 
     catalog: Catalog
     environ: Mapping[str, str]
     timeout_s: float | None
     cancellation: Cancellation
+    judged: bool = False
 
 
 @frozen
 class Outcome:
-    """What one execution came to, nothing masked.
+    """What one execution came to; the values of secrets are not masked yet.
 
     Attributes:
         exit_code: of the process, where there was one that exited.
         output: JSON-like; None where there was none.
         text: the output before it was parsed, where it was text.
         error: why it did not succeed.
+        kept: the output for the record, where it differs from what the tolerance looks at.
     """
 
     status: ActivityStatus
@@ -67,6 +70,7 @@ class Outcome:
     text: str | None = None
     error: str | None = None
     exit_code: int | None = None
+    kept: Any = None
 
     @classmethod
     def failed(cls, error: str) -> Outcome:

@@ -1,0 +1,86 @@
+"""The child process in which a step's Python function runs: ``python -P -m tumult_core._call_worker FD``.
+
+Reads one JSON object from stdin: ``arguments``, ``function``, and ``plugin`` (a native plugin) or ``module``. Writes
+one to the file descriptor FD, which nothing that the function prints can reach: ``output``, or ``error``.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import sys
+from importlib import import_module
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, cast
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_ERROR_CHARS = 4000
+
+
+class CallError(Exception):
+    """A function that cannot be called as asked."""
+
+
+def main() -> None:
+    """Answer one request."""
+    request = json.load(sys.stdin)
+    try:
+        answer = json.dumps({"output": call(_function(request), request["arguments"])}, default=str, allow_nan=False)
+    except CallError as error:
+        answer = json.dumps({"error": str(error)[:_ERROR_CHARS]})
+    except Exception as error:  # noqa: BLE001 - whatever the function raises fails the step with its message
+        answer = json.dumps({"error": f"{type(error).__name__}: {error}"[:_ERROR_CHARS]})
+    with os.fdopen(int(sys.argv[1]), "w", encoding="utf-8") as result:
+        result.write(answer)
+
+
+def call(function: Callable[..., Any], arguments: dict[str, Any]) -> Any:
+    """Call ``function``, which may be a coroutine function, once its signature takes the arguments.
+
+    Raises:
+        CallError: it does not.
+    """
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # some builtins have none
+        return function(**arguments)
+    try:
+        signature.bind(**arguments)
+    except TypeError as error:
+        raise CallError(f"{error}; {function.__name__} takes {signature}") from None
+    return _awaited(function(**arguments))
+
+
+def _awaited(value: Any) -> Any:
+    if inspect.iscoroutine(value):
+        import asyncio
+
+        return asyncio.run(value)
+    return value
+
+
+def _function(request: dict[str, Any]) -> Callable[..., Any]:
+    if "plugin" in request:
+        return _plugin_function(request["plugin"], request["function"])
+    return _module_function(request["module"], request["function"])
+
+
+def _plugin_function(plugin: str, name: str) -> Callable[..., Any]:
+    raise CallError(f"the plugin {plugin} has no {name}")
+
+
+def _module_function(module: str, name: str) -> Callable[..., Any]:
+    """Import a function; modules of the current folder are found last."""
+    sys.path.append(os.getcwd())  # noqa: PTH109 - pathlib is not needed for more
+    try:
+        function: Any = attrgetter(name)(import_module(module))
+    except ImportError as error:
+        raise CallError(f"the module {module} cannot be imported: {error}") from error
+    except AttributeError:
+        raise CallError(f"the module {module} has no {name}") from None
+    if not callable(function):
+        raise CallError(f"{module}.{name} is no function")
+    return cast("Callable[..., Any]", function)

@@ -1,0 +1,190 @@
+"""One run from a document to its record: reserve, read, check, run, write, remember."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from attrs import field, frozen
+
+from tumult_core._documents import parse_experiment
+from tumult_core._journal_io import Reservation, write_journal
+from tumult_core._plan import Plan, plan_experiment
+from tumult_core._run import run_experiment
+from tumult_core._supported import refuse_unsupported
+from tumult_core._validate import validate_experiment
+from tumult_core.exceptions import DocumentError, TumultError
+from tumult_core.journal import Journal, RollbackStrategy, RunStatus
+from tumult_core.problems import Severity
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from tumult_core.catalog import Catalog
+    from tumult_core.events import RunEvent
+    from tumult_core.experiment import Experiment
+    from tumult_core.store.values import Store
+
+_EXIT_CODES = {
+    RunStatus.COMPLETED: 0,
+    RunStatus.DEVIATED: 3,
+    RunStatus.FAILED: 4,
+    RunStatus.ABORTED: 5,
+    RunStatus.HALTED: 6,
+    RunStatus.INTERRUPTED: 130,
+}
+_ROLLBACK_FAILED = 7
+_TERMINATED = 143
+
+
+@frozen
+class RunRequest:
+    """What to run, and where its record goes.
+
+    Attributes:
+        path: the document.
+        variables: values for ``${name}``.
+        journal_path: where the journal goes; None to keep it in the store only.
+        force: overwrite an existing journal.
+        store: location of the store; None for the default one.
+        record: record the run in the store.
+        strict: a plugin that is not installed refuses the run.
+        warn: called with each thing that a person should know, one line each.
+    """
+
+    path: Path
+    variables: Mapping[str, Any] = field(factory=dict)
+    journal_path: Path | None = None
+    force: bool = False
+    rollback_strategy: RollbackStrategy = RollbackStrategy.ON_DEVIATION
+    recovery_timeout_s: float = 30.0
+    store: str | None = None
+    record: bool = True
+    strict: bool = False
+    warn: Callable[[str], None] = print
+
+
+@frozen
+class RecordedRun:
+    """A finished run and where its record is.
+
+    Attributes:
+        kept: the places, in words; empty where the journal was kept nowhere.
+    """
+
+    journal: Journal
+    kept: tuple[str, ...]
+
+    @property
+    def exit_code(self) -> int:
+        """Give the exit code that the run's status stands for."""
+        journal = self.journal
+        if journal.interrupted_by in {"SIGTERM", "SIGHUP"}:
+            return _TERMINATED
+        if journal.rollback_failures and journal.status in {RunStatus.COMPLETED, RunStatus.DEVIATED}:
+            return _ROLLBACK_FAILED
+        return _EXIT_CODES[journal.status]
+
+
+def plan_file(request: RunRequest) -> Plan:
+    """Read and check a document and give its plan; nothing runs.
+
+    Raises:
+        TumultError: it cannot be read, or is not valid.
+    """
+    experiment, catalog = _checked(request)
+    return plan_experiment(experiment, catalog=catalog, variables=request.variables, environ=os.environ)
+
+
+def run_file(request: RunRequest, on_event: Callable[[RunEvent], None] | None = None) -> RecordedRun:
+    """Run a document in a process of its own and keep the journal.
+
+    Whatever can be refused is refused before anything runs. After that nothing loses the result: what cannot be kept in
+    one place is kept in another, and ``warn`` says so.
+
+    Raises:
+        TumultError: it cannot be run; nothing was run.
+    """
+    reservation = Reservation.make(request.journal_path, force=request.force) if request.journal_path else None
+    try:
+        experiment, catalog = _checked(request)
+        refuse_unsupported(experiment)
+        store = _store(request)
+        journal = run_experiment(
+            experiment,
+            catalog=catalog,
+            variables=request.variables,
+            rollback_strategy=request.rollback_strategy,
+            recovery_timeout_s=request.recovery_timeout_s,
+            on_event=on_event,
+            own_process=True,
+        )
+    except BaseException:
+        if reservation:
+            reservation.release()
+        raise
+    return RecordedRun(journal, _keep(journal, reservation, store, request.warn))
+
+
+def _checked(request: RunRequest) -> tuple[Experiment, Catalog]:
+    try:
+        data = request.path.read_bytes()
+    except OSError as error:
+        raise TumultError(f"{request.path} cannot be read: {error.strerror or error}") from error
+    experiment = parse_experiment(data, source=str(request.path))
+    catalog = _catalog()
+    problems = validate_experiment(experiment, catalog, strict=request.strict)
+    if any(problem.severity is Severity.ERROR for problem in problems):
+        raise DocumentError(str(request.path), problems)
+    for problem in problems:
+        request.warn(f"{request.path}:{problem}")
+    return experiment, catalog
+
+
+def _catalog() -> Catalog:
+    from tumult_core.catalog import Catalog
+
+    return Catalog()
+
+
+def _store(request: RunRequest) -> Store | None:
+    """Open the store before the run, so that a wrong location is found before anything happens."""
+    if not request.record:
+        return None
+    from tumult_core.store import open_store
+
+    return open_store(request.store)
+
+
+def _keep(
+    journal: Journal, reservation: Reservation | None, store: Store | None, warn: Callable[[str], None]
+) -> tuple[str, ...]:
+    kept: list[str] = []
+    errors: list[Exception] = []
+    for where, keep in _places(journal, reservation, store):
+        try:
+            keep()
+            kept.append(where)
+        except Exception as error:  # noqa: BLE001 - the run is over: its result must survive whatever fails here
+            errors.append(error)
+    if errors and not kept:
+        path = Path(tempfile.gettempdir()) / f"tumult-{journal.experiment_id}.journal.toon"
+        write_journal(journal, path)
+        kept.append(str(path))
+    for problem in errors:
+        warn(f"the run is over, and {problem}; its journal is in {' and '.join(kept)}")
+    return tuple(kept)
+
+
+def _places(
+    journal: Journal, reservation: Reservation | None, store: Store | None
+) -> list[tuple[str, Callable[[], None]]]:
+    """Give each place that the journal should go to."""
+    places: list[tuple[str, Callable[[], None]]] = []
+    if reservation:
+        places.append((str(reservation.path), lambda: reservation.write(journal)))
+    if store:
+        places.append((f"the history {store.location}", lambda: store.record_run(journal)))
+    return places
