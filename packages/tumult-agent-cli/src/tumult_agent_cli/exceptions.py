@@ -38,7 +38,14 @@ class FailureKind(StrEnum):
 
 
 RETRYABLE = frozenset(
-    {FailureKind.RATE_LIMITED, FailureKind.OVERLOADED, FailureKind.SERVER_ERROR, FailureKind.NETWORK, FailureKind.STALLED, FailureKind.TIMEOUT}
+    {
+        FailureKind.RATE_LIMITED,
+        FailureKind.OVERLOADED,
+        FailureKind.SERVER_ERROR,
+        FailureKind.NETWORK,
+        FailureKind.STALLED,
+        FailureKind.TIMEOUT,
+    }
 )
 """The kinds that the same request may survive later."""
 
@@ -52,6 +59,7 @@ class AgentCliError(Exception):
         detail: the CLI's own words, cleaned, masked and on one line.
         hint: what to do next.
         retryable: the same request may succeed later.
+        context: which version ran, with which model, for how long; filled in by the runner.
     """
 
     def __init__(self, name: str, kind: FailureKind, detail: str = "", *, hint: str = "") -> None:
@@ -59,6 +67,7 @@ class AgentCliError(Exception):
         self.kind = kind
         self.detail = detail
         self.hint = hint
+        self.context = ""
         super().__init__(name, kind, detail)
 
     @property
@@ -67,16 +76,19 @@ class AgentCliError(Exception):
         return self.kind in RETRYABLE
 
     def __str__(self) -> str:
-        """Give agent, kind, detail and remedy on one line."""
+        """Give agent, kind, detail, remedy and circumstances on one line."""
         detail = f": {self.detail}" if self.detail else ""
         hint = f" ({self.hint})" if self.hint else ""
-        return f"{self.name}: {self.kind}{detail}{hint}"
+        context = f" [{self.context}]" if self.context else ""
+        return f"{self.name}: {self.kind}{detail}{hint}{context}"
 
 
 class BinaryNotFound(AgentCliError):
     """No executable, or one that does not run."""
 
-    def __init__(self, name: str, install_hint: str, detail: str = "", *, kind: FailureKind = FailureKind.NOT_INSTALLED) -> None:
+    def __init__(
+        self, name: str, install_hint: str, detail: str = "", *, kind: FailureKind = FailureKind.NOT_INSTALLED
+    ) -> None:
         super().__init__(name, kind, detail, hint=install_hint)
         self.install_hint = install_hint
 
@@ -84,7 +96,9 @@ class BinaryNotFound(AgentCliError):
 class NotAuthenticated(AgentCliError):
     """The CLI is not signed in, or its key was rejected."""
 
-    def __init__(self, name: str, auth_hint: str, detail: str = "", *, kind: FailureKind = FailureKind.NOT_SIGNED_IN) -> None:
+    def __init__(
+        self, name: str, auth_hint: str, detail: str = "", *, kind: FailureKind = FailureKind.NOT_SIGNED_IN
+    ) -> None:
         super().__init__(name, kind, detail, hint=auth_hint)
         self.auth_hint = auth_hint
 
@@ -101,21 +115,32 @@ class InvocationFailed(AgentCliError):
 class RateLimited(InvocationFailed):
     """Too many requests; ``reset`` is the CLI's own words for when it ends, where it says so."""
 
-    def __init__(self, name: str, detail: str = "", *, hint: str = "wait and try again", reset: str | None = None) -> None:
+    def __init__(
+        self, name: str, detail: str = "", *, hint: str = "wait and try again", reset: str | None = None
+    ) -> None:
         super().__init__(name, FailureKind.RATE_LIMITED, detail, hint=hint)
         self.reset = reset
 
 
 class Timeout(AgentCliError):
-    """A deadline passed; ``partial`` is what was there by then."""
+    """A deadline passed; ``partial`` is what was there by then, ``said`` the last that the CLI reported."""
 
     def __init__(
-        self, name: str, seconds: float, partial: str = "", *, kind: FailureKind = FailureKind.TIMEOUT, hint: str = ""
+        self,
+        name: str,
+        seconds: float,
+        partial: str = "",
+        *,
+        kind: FailureKind = FailureKind.TIMEOUT,
+        hint: str = "",
+        said: str = "",
     ) -> None:
         what = "no answer" if kind is FailureKind.TIMEOUT else "nothing new"
-        super().__init__(name, kind, f"{what} within {seconds:g} s", hint=hint or "give it more time with --agent-timeout")
+        detail = f"{what} within {seconds:g} s" + (f"; it said: {said}" if said else "")
+        super().__init__(name, kind, detail, hint=hint or "give it more time with --agent-timeout")
         self.seconds = seconds
         self.partial = partial
+        self.said = said
 
 
 class OutputParse(AgentCliError):
@@ -133,7 +158,9 @@ class UnknownAdapter(AgentCliError):
         self.closest = closest
         known = ", ".join(self.available) or "none"
         guess = f"; did you mean {closest}?" if closest else ""
-        super().__init__(name, FailureKind.NOT_INSTALLED, f"no such agent adapter; available: {known}{guess}", hint=hint)
+        super().__init__(
+            name, FailureKind.NOT_INSTALLED, f"no such agent adapter; available: {known}{guess}", hint=hint
+        )
 
 
 class AdapterBroken(AgentCliError):

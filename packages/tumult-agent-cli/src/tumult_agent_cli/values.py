@@ -75,6 +75,8 @@ class CliInvocation:
         timeout_s: total deadline.
         idle_timeout_s: deadline without a new byte on stdout; None means none.
         warnings: what the person must know of this invocation, such as a hand that an old CLI cannot take away.
+        fallback: what to run once instead when the CLI says that it does not know a flag of this one; it never has
+            fewer safety flags.
     """
 
     argv: tuple[str, ...]
@@ -85,6 +87,7 @@ class CliInvocation:
     idle_timeout_s: float | None = None
     unset_env: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    fallback: CliInvocation | None = None
 
 
 @frozen
@@ -92,12 +95,16 @@ class RawOutput:
     """What a finished run left, decoded as UTF-8 with replacement.
 
     Attributes:
+        stdout: all of it; the end of it when ``truncated``.
+        stderr: the end of it.
         exit_code: None when a signal ended it.
         signal: the number of that signal, or None.
         timed_out: a deadline ended it.
         truncated: a byte limit cut stdout or stderr.
         duration_s: wall time.
         lingered: it had answered, did not end by itself, and was ended.
+        stalled: the deadline that ended it was the idle one.
+        hopeless: an event that no waiting heals ended it.
     """
 
     stdout: str
@@ -108,6 +115,8 @@ class RawOutput:
     truncated: bool = False
     duration_s: float = 0.0
     lingered: bool = False
+    stalled: bool = False
+    hopeless: bool = False
 
 
 @frozen
@@ -187,6 +196,7 @@ class Capabilities:
         cost: it reports a price.
         structured_output: it can be held to a JSON schema.
         max_prompt_bytes: the longest prompt that it takes, UTF-8 bytes.
+        max_prompt_chars: the longest prompt that it takes, in characters, for CLIs that count those.
     """
 
     streaming: bool = False
@@ -194,3 +204,4 @@ class Capabilities:
     cost: bool = False
     structured_output: bool = False
     max_prompt_bytes: int = 1_000_000
+    max_prompt_chars: int | None = None

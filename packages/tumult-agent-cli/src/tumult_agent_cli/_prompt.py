@@ -1,0 +1,241 @@
+"""Ask an agent one thing: detect, check that it is signed in, build, run, parse."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import threading
+import time
+from typing import TYPE_CHECKING
+
+from attrs import evolve
+
+from tumult_agent_cli._runner import run_invocation
+from tumult_agent_cli._signals import held_back
+from tumult_agent_cli._text import mask, one_line
+from tumult_agent_cli.exceptions import (
+    AgentCliError,
+    BinaryNotFound,
+    FailureKind,
+    InvocationFailed,
+    NotAuthenticated,
+    OutputParse,
+    Timeout,
+)
+from tumult_agent_cli.values import Progress, ProgressKind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tumult_agent_cli.adapter import AgentCliAdapter
+    from tumult_agent_cli.values import Answer, CliInvocation, CliProbe, PromptRequest, RawOutput
+
+    OnProgress = Callable[[Progress], None]
+
+_PARTIAL_KEPT = 10_000
+
+
+def run_prompt(
+    adapter: AgentCliAdapter,
+    request: PromptRequest,
+    *,
+    on_progress: OnProgress | None = None,
+    cancel: threading.Event | None = None,
+) -> Answer:
+    """Ask an agent and give its answer, with what the CLI says about it and what a person must know as warnings.
+
+    Args:
+        adapter: which CLI, and how.
+        request: the prompt and its limits.
+        on_progress: is told that the run started, waits (each second), retries, answered.
+        cancel: ends the run when another thread sets it.
+
+    Raises:
+        BinaryNotFound, NotAuthenticated, InvocationFailed, RateLimited, Timeout, OutputParse: as their names say.
+        AgentCliError: any other kind of failure, such as a request that the CLI cannot serve.
+    """
+    probe = _usable(adapter)
+    watch = _Watch(on_progress)
+    try:
+        _check(adapter, request)
+        return _ask(adapter, request, adapter.build_invocation(request), watch, cancel, probe)
+    except AgentCliError as error:
+        error.context = error.context or _context(probe, request, watch)
+        raise
+
+
+async def run_prompt_async(
+    adapter: AgentCliAdapter, request: PromptRequest, *, on_progress: OnProgress | None = None
+) -> Answer:
+    """Do what ``run_prompt`` does without blocking the event loop; ``on_progress`` is called in the loop.
+
+    Cancelling it ends the child and all its descendants before ``CancelledError`` goes on.
+    """
+    loop = asyncio.get_running_loop()
+    cancel = threading.Event()
+
+    async def tell(progress: Progress) -> None:
+        if on_progress is not None:
+            on_progress(progress)
+
+    def forward(progress: Progress) -> None:
+        asyncio.run_coroutine_threadsafe(tell(progress), loop).result()
+
+    with held_back(wake=cancel.set):
+        run = asyncio.ensure_future(
+            asyncio.to_thread(run_prompt, adapter, request, on_progress=forward if on_progress else None, cancel=cancel)
+        )
+        try:
+            return await asyncio.shield(run)
+        except asyncio.CancelledError:
+            cancel.set()
+            await asyncio.wait([run])
+            raise
+
+
+class _Watch:
+    """What a run told, for the messages about it."""
+
+    def __init__(self, on_progress: OnProgress | None) -> None:
+        self.started = time.monotonic()
+        self.said = ""
+        self.has_answered = False
+        self._on_progress = on_progress
+
+    def __call__(self, progress: Progress) -> None:
+        self.has_answered = self.has_answered or progress.kind is ProgressKind.ANSWERED
+        if progress.kind is ProgressKind.RETRYING:
+            self.said = progress.message
+        if self._on_progress is not None:
+            self._on_progress(progress)
+
+    def answered(self) -> None:
+        if not self.has_answered:
+            self(Progress(ProgressKind.ANSWERED, elapsed_s=self.elapsed_s))
+
+    @property
+    def elapsed_s(self) -> float:
+        return time.monotonic() - self.started
+
+
+def _usable(adapter: AgentCliAdapter) -> CliProbe:
+    probe = adapter.detect()
+    if not probe.installed:
+        kind = FailureKind.NOT_RUNNABLE if probe.bin_path else FailureKind.NOT_INSTALLED
+        raise BinaryNotFound(adapter.name, adapter.install_hint, probe.detail, kind=kind)
+    if probe.logged_in is False:
+        raise NotAuthenticated(adapter.name, adapter.auth_hint, probe.detail)
+    return probe
+
+
+def _check(adapter: AgentCliAdapter, request: PromptRequest) -> None:
+    name, prompt, limits = adapter.name, request.prompt, adapter.capabilities
+    if not prompt.strip():
+        raise AgentCliError(name, FailureKind.BAD_REQUEST, "the prompt is blank")
+    size = len(prompt.encode("utf-8", "surrogatepass"))
+    if size > limits.max_prompt_bytes:
+        detail = f"the prompt has {size:,} bytes; this CLI takes {limits.max_prompt_bytes:,}"
+        raise AgentCliError(name, FailureKind.PROMPT_TOO_LONG, detail, hint="shorten the prompt")
+    if limits.max_prompt_chars is not None and len(prompt) > limits.max_prompt_chars:
+        detail = f"the prompt has {len(prompt):,} characters; this CLI takes {limits.max_prompt_chars:,}"
+        raise AgentCliError(name, FailureKind.PROMPT_TOO_LONG, detail, hint="shorten the prompt")
+
+
+def _ask(
+    adapter: AgentCliAdapter,
+    request: PromptRequest,
+    invocation: CliInvocation,
+    watch: _Watch,
+    cancel: threading.Event | None,
+    probe: CliProbe,
+) -> Answer:
+    raw = run_invocation(
+        invocation,
+        name=adapter.name,
+        parse_progress=adapter.parse_progress,
+        on_progress=watch,
+        cancel=cancel,
+        max_output_bytes=request.max_output_bytes,
+    )
+    try:
+        answer = _judged(adapter, invocation, request, raw, watch)
+    except AgentCliError as error:
+        if error.kind is FailureKind.INCOMPATIBLE and invocation.fallback is not None:
+            return _ask(adapter, request, invocation.fallback, watch, cancel, probe)
+        raise
+    watch.answered()
+    warnings = (*invocation.warnings, *answer.warnings, *_oddities(raw))
+    return evolve(answer, warnings=warnings, cli_version=answer.cli_version or probe.version, duration_s=raw.duration_s)
+
+
+def _judged(
+    adapter: AgentCliAdapter, invocation: CliInvocation, request: PromptRequest, raw: RawOutput, watch: _Watch
+) -> Answer:
+    try:
+        return _parsed(adapter, raw)
+    except AgentCliError as error:
+        if raw.timed_out:
+            raise _timeout(adapter, invocation, raw, watch.said) from error
+        if raw.truncated:
+            detail = f"it printed more than {request.max_output_bytes:,} bytes and was ended"
+            raise OutputParse(adapter.name, detail) from error
+        if isinstance(error, OutputParse) and raw.exit_code != 0 and not raw.lingered:
+            raise InvocationFailed(adapter.name, FailureKind.CRASHED, _explained(adapter, raw)) from error
+        raise
+
+
+def _parsed(adapter: AgentCliAdapter, raw: RawOutput) -> Answer:
+    try:
+        answer = adapter.parse_answer(raw)
+    except AgentCliError:
+        raise
+    except Exception as error:
+        raise OutputParse(adapter.name, f"the adapter cannot read the output: {error!r}") from error
+    if not answer.text.strip():
+        raise OutputParse(adapter.name, "the answer is blank", kind=FailureKind.EMPTY)
+    return answer
+
+
+def _timeout(adapter: AgentCliAdapter, invocation: CliInvocation, raw: RawOutput, said: str) -> Timeout:
+    kind, seconds = FailureKind.TIMEOUT, invocation.timeout_s
+    if raw.stalled and invocation.idle_timeout_s is not None:
+        kind, seconds = FailureKind.STALLED, invocation.idle_timeout_s
+    return Timeout(adapter.name, seconds, raw.stdout[-_PARTIAL_KEPT:], kind=kind, said=said)
+
+
+def _explained(adapter: AgentCliAdapter, raw: RawOutput) -> str:
+    try:
+        text = adapter.explain_failure(raw)
+    except Exception:  # noqa: BLE001  the failure to explain must not hide the failure
+        text = raw.stderr[-_PARTIAL_KEPT:]
+    return one_line(mask(text)) or ended_how(raw)
+
+
+def _oddities(raw: RawOutput) -> tuple[str, ...]:
+    """Say what was strange about a run that gave an answer."""
+    found = []
+    if raw.lingered:
+        found.append("the CLI did not end after its answer and was ended")
+    elif raw.timed_out:
+        found.append("the CLI answered, then ran into the deadline and was ended")
+    elif raw.exit_code != 0:
+        found.append(f"the CLI answered, then {ended_how(raw)}")
+    if raw.truncated:
+        found.append("the CLI printed more than the limit; a part of its output is lost")
+    return tuple(found)
+
+
+def ended_how(raw: RawOutput) -> str:
+    """Say in a few words how the process ended."""
+    if raw.signal is not None:
+        try:
+            return f"ended by {signal.Signals(raw.signal).name}"
+        except ValueError:
+            return f"ended by signal {raw.signal}"
+    return f"ended with exit code {raw.exit_code}"
+
+
+def _context(probe: CliProbe, request: PromptRequest, watch: _Watch) -> str:
+    version = f"version {probe.version}" if probe.version else "version unknown"
+    model = f"model {one_line(request.model, 80)}" if request.model else "its default model"
+    return f"{version}, {model}, after {watch.elapsed_s:.1f} s"
