@@ -149,6 +149,14 @@ def real_clis(session: nox.Session) -> None:
     )
 
 
+@nox.session(reuse_venv=False)
+def docs(session: nox.Session) -> None:
+    """Run the set-up blocks of the documents in a copy of the checkout, then every command that they show."""
+    install_workspace(session, "test")
+    session.run("python", "tests/setup_blocks.py")
+    session.run("pytest", "tests/test_docs.py", *session.posargs)
+
+
 @nox.session
 def bench(session: nox.Session) -> None:
     """Measure; each program prints its figures beside its peers'."""
