@@ -19,7 +19,14 @@ from urllib.parse import urlsplit
 import pytest
 
 ROOT = Path(__file__).parents[1]
-DOCUMENTS = sorted([ROOT / "README.md", *ROOT.glob("packages/*/README.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/**/README.md")])
+DOCUMENTS = sorted(
+    [
+        ROOT / "README.md",
+        *ROOT.glob("packages/*/README.md"),
+        *ROOT.glob("docs/*.md"),
+        *ROOT.glob("examples/**/README.md"),
+    ]
+)
 BLOCK = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
 EXIT_CODE = re.compile(r"# exit code (\d+)\s*$")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
@@ -49,7 +56,9 @@ def test_the_commands_of_a_document_work(document: Path, tmp_path: Path) -> None
     for command in commands(document):
         expected = int(found[1]) if (found := EXIT_CODE.search(command)) else 0
         argv = shlex.split(command, comments=True)
-        done = subprocess.run(argv, cwd=tmp_path, env=env, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+        done = subprocess.run(
+            argv, cwd=tmp_path, env=env, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL
+        )
         assert done.returncode == expected, f"$ {command}\n{done.stdout}{done.stderr}"
 
 
