@@ -9,7 +9,7 @@ from contextlib import contextmanager, nullcontext
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, TypeVar
 
-from tumult_core._orphans import adopted_orphans, reap_orphans
+from tumult_core._children import adopted_orphans, reap_orphans
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

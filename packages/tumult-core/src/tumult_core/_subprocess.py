@@ -15,6 +15,7 @@ from typing import IO, TYPE_CHECKING
 
 from attrs import frozen
 
+from tumult_core import _children
 from tumult_core.exceptions import TumultError
 
 if TYPE_CHECKING:
@@ -29,17 +30,6 @@ GRACE_S = 2.0
 # What a child wrote is in the pipe when it exits; a descendant that still holds the pipe is not waited for.
 _DRAIN_S = 0.25
 _CHUNK = 65536
-
-
-class _Children:
-    """The children that this process started and waits for; a start is one step under the lock."""
-
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self.pids: set[int] = set()
-
-
-CHILDREN = _Children()
 
 
 class StartError(TumultError):
@@ -122,21 +112,18 @@ def _stdin(content: bytes) -> IO[bytes]:
 
 def _start(command: Command, stdin: IO[bytes]) -> subprocess.Popen[bytes]:
     try:
-        with CHILDREN.lock:
-            process = subprocess.Popen(
-                command.argv,
-                env=command.env,
-                stdin=stdin,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                pass_fds=command.pass_fds,
-                start_new_session=True,
-            )
-            CHILDREN.pids.add(process.pid)
+        return _children.start(
+            command.argv,
+            env=command.env,
+            stdin=stdin,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            pass_fds=command.pass_fds,
+            start_new_session=True,
+        )
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else error
         raise StartError(f"{command.argv[0]} could not be started: {reason}") from error
-    return process
 
 
 def _wait(process: subprocess.Popen[bytes], timeout_s: float | None, cancellation: Cancellation) -> Ending:
@@ -144,8 +131,7 @@ def _wait(process: subprocess.Popen[bytes], timeout_s: float | None, cancellatio
     wake = threading.Event()
 
     def reap() -> None:
-        process.wait()
-        CHILDREN.pids.discard(process.pid)
+        _children.wait(process)
         wake.set()
 
     threading.Thread(target=reap, daemon=True, name="tumult-reap").start()

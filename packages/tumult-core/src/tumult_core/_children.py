@@ -1,4 +1,4 @@
-"""Adopt what steps leave behind, so that a background process that ended is gone at once.
+"""The child processes of this process: those that it started, and the orphans that it adopted.
 
 A step may start a process that outlives it, and a later step may look whether it is gone. An orphan belongs to process
 1, which in many containers collects the dead late or never, and until then ``kill -0`` finds them. Linux lets another
@@ -8,17 +8,41 @@ process adopt orphans (``PR_SET_CHILD_SUBREAPER``, prctl(2)); elsewhere nothing 
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
+import threading
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
-
-from tumult_core._subprocess import CHILDREN
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 _PR_SET_CHILD_SUBREAPER = 36
+
+_lock = threading.Lock()
+_started: set[int] = set()
+_adopting = False
+
+
+def start(argv: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:
+    """Start a child; whoever calls this also calls ``wait``.
+
+    Raises:
+        OSError, ValueError: as ``subprocess.Popen`` does.
+    """
+    if _adopting:
+        reap_orphans()
+    with _lock:
+        process = subprocess.Popen(argv, **options)
+        _started.add(process.pid)
+    return process
+
+
+def wait(process: subprocess.Popen[bytes]) -> None:
+    """Wait until a child has exited, and collect it."""
+    process.wait()
+    _started.discard(process.pid)
 
 
 @contextmanager
@@ -32,16 +56,16 @@ def adopted_orphans() -> Iterator[None]:
 
 
 def reap_orphans() -> None:
-    """Collect every dead child but those that the engine started itself, which it waits for."""
+    """Collect every dead child but those that were started here, which are waited for."""
     while True:
-        with CHILDREN.lock:
+        with _lock:
             dead = _dead_child()
             if dead is None:
                 return
-            if dead not in CHILDREN.pids:
+            if dead not in _started:
                 os.waitpid(dead, os.WNOHANG)
                 continue
-        # Only the first dead child is shown, and this one's own thread is about to collect it.
+        # Only one dead child is shown at a time, and the thread that waits for this one is about to collect it.
         time.sleep(0.001)
 
 
@@ -54,7 +78,9 @@ def _dead_child() -> int | None:
 
 
 def _adopt(adopt: bool) -> None:
+    global _adopting  # noqa: PLW0603 - a fact of the process, as the kernel keeps it
     if sys.platform == "linux":
         import ctypes
 
         ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, int(adopt), 0, 0, 0)
+        _adopting = adopt
