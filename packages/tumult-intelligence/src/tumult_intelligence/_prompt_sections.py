@@ -35,12 +35,12 @@ class Section:
         left_out = len(self.lines) - kept
         note = [f"({left_out} more left out: the prompt is as long as it may be)"] if left_out else []
         body = [self.lines[place] for place in chosen] + note or ["(none)"]
-        return "\n".join(filter(None, [f"## {self.heading}", "", self.intro, *body]))
+        return "\n".join([f"## {self.heading}\n", *filter(None, [self.intro]), *body])
 
 
 @frozen
 class Quoter:
-    secrets: tuple[str, ...]
+    secrets: tuple[str, ...] = ()
 
     def __call__(self, text: str, limit: int = 200) -> str:
         """Give ``text`` as one JSON string of at most about ``limit`` characters."""

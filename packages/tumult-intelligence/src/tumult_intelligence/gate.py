@@ -8,11 +8,12 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from tumult_core._text import one_line
 from tumult_core.engine import experiment_to_data, parse_experiment, validate_experiment
 from tumult_core.exceptions import DocumentError
+from tumult_core.lint import lint_document, repair_document
 from tumult_core.problems import Problem, Severity
 from tumult_intelligence.policy import check_policy
 
@@ -24,6 +25,13 @@ if TYPE_CHECKING:
     from tumult_intelligence.answer import Block
 
 _SAYS_NOTHING = ("title", "description", "tags", "version", "estimate", "regulatory")
+_CUT_SHORT = Problem(
+    Severity.ERROR,
+    "",
+    "the answer ends inside this fence",
+    "send the whole document and close its fence",
+    "cut-short",
+)
 
 
 @frozen
@@ -62,23 +70,17 @@ class Rejected:
 def check_block(block: Block, catalog: Catalog, others: Iterable[Passed] = ()) -> Passed | Rejected:
     """Judge one proposal; ``others`` are those of the same answer that passed."""
     if not block.terminated:
-        error = Problem(
-            Severity.ERROR,
-            "",
-            "the answer ends inside this fence",
-            "send the whole document and close its fence",
-            "cut-short",
-        )
-        return Rejected(block.index, title_in(block.text), (error,), block.text)
+        return Rejected(block.index, title_in(block.text), (_CUT_SHORT,), block.text)
+    text, repairs = repair_document(block.text)
     try:
-        experiment = parse_experiment(block.text, source=f"proposal {block.index}")
+        experiment = parse_experiment(text, source=f"proposal {block.index}")
     except DocumentError as error:
         return Rejected(block.index, title_in(block.text), error.problems, block.text)
-    problems = check_experiment(experiment, catalog, others)
+    problems = [*lint_document(text, severity=Severity.ERROR), *check_experiment(experiment, catalog, others)]
     errors = tuple(problem for problem in problems if problem.severity is Severity.ERROR)
     if errors:
         return Rejected(block.index, experiment.title, errors, block.text)
-    return Passed(block.index, experiment.title, block.text, experiment, tuple(problems))
+    return Passed(block.index, experiment.title, text, experiment, (*repairs, *problems))
 
 
 def check_experiment(experiment: Experiment, catalog: Catalog, others: Iterable[Passed] = ()) -> list[Problem]:
@@ -110,8 +112,3 @@ def title_in(text: str) -> str:
         if line.strip().startswith("title:"):
             return one_line(line.partition(":")[2].strip().strip("\"'"), 120)
     return ""
-
-
-def renumbered(verdict: Passed | Rejected, index: int) -> Passed | Rejected:
-    """Give the verdict under another index: a repair keeps that of the proposal that it mends."""
-    return evolve(verdict, index=index)

@@ -45,7 +45,7 @@ class Term:
     @property
     def contribution(self) -> float:
         """Give what the term adds to the score."""
-        return round(self.value * self.weight, DIGITS)
+        return round(self.value * self.weight, DIGITS) + 0.0  # never -0.0
 
 
 @frozen

@@ -1,0 +1,157 @@
+"""The deterministic half: from a history and a catalog to ranked, explained and drafted recommendations."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from attrs import evolve, field, frozen
+
+from tumult_core._text import mask, one_line
+from tumult_core.engine import experiment_to_data
+from tumult_core.exceptions import StoreError, TumultError
+from tumult_core.store.values import History
+from tumult_core.toon import dumps_document
+from tumult_intelligence import explain
+from tumult_intelligence.drafts import draft_experiment
+from tumult_intelligence.gate import check_experiment
+from tumult_intelligence.memory import find_previous
+from tumult_intelligence.ranking import rank
+from tumult_intelligence.recommendation import Draft, Recommendation, recommendation_id
+from tumult_intelligence.signals import ActionSignal, derive_signals
+from tumult_intelligence.weights import Tuning
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from tumult_core.catalog import Catalog
+    from tumult_core.store.values import RecommendationRecord, Store
+    from tumult_intelligence.ranking import Ranked
+    from tumult_intelligence.signals import Signals
+
+RECENT_RUNS = 5
+
+
+@frozen
+class Past:
+    """What the store gave, or why it gave nothing.
+
+    Attributes:
+        records: the latest record of each recommendation that was acted on.
+        problem: why the history could not be read; None where it was.
+        advice: what to do about that.
+    """
+
+    history: History = field(factory=History)
+    records: tuple[RecommendationRecord, ...] = ()
+    problem: str | None = None
+    advice: str = ""
+
+
+@frozen
+class Advice:
+    """What to do next.
+
+    Attributes:
+        candidates: how many there were to choose from.
+        notes: what a reader should know of how this came to be.
+    """
+
+    signals: Signals
+    recommendations: tuple[Recommendation, ...]
+    candidates: int
+    notes: tuple[str, ...]
+
+
+def read_past(store: Store) -> Past:
+    """Read the store once; a store that cannot be read is a stated condition and never an error."""
+    try:
+        return Past(history=store.history(recent=RECENT_RUNS), records=store.recommendations())
+    except TumultError as error:
+        return past_problem(error)
+    except Exception as error:  # noqa: BLE001 - a store is a plugin: whatever it raises must not cost the recommendations
+        return past_problem(
+            StoreError(f"{type(error).__name__}: {error}", hint="this is a bug of the store; report it")
+        )
+
+
+def past_problem(error: TumultError) -> Past:
+    """Give what is left when the store cannot be used."""
+    return Past(problem=mask(one_line(error.message)), advice=mask(one_line(error.hint)))
+
+
+def advise(
+    past: Past,
+    catalog: Catalog,
+    *,
+    now_ns: int,
+    goal: str | None = None,
+    tuning: Tuning = Tuning(),  # noqa: B008 - frozen
+    limit: int = 10,
+) -> Advice:
+    """Rank everything, and explain and draft the first ``limit``; the same arguments give the same advice."""
+    signals = derive_signals(
+        past.history,
+        catalog,
+        now_ns=now_ns,
+        stale_after_days=tuning.stale_after_days,
+        store_problem=past.problem,
+        store_advice=past.advice,
+    )
+    ranking = rank(signals, catalog, tuning, goal)
+    return Advice(
+        signals=signals,
+        recommendations=tuple(_recommend(found, signals, catalog, past.records) for found in ranking.ranked[:limit]),
+        candidates=len(ranking.ranked),
+        notes=tuple(_notes(past, catalog, ranking.unmatched, len(ranking.ranked))),
+    )
+
+
+def _recommend(
+    ranked: Ranked, signals: Signals, catalog: Catalog, records: Sequence[RecommendationRecord]
+) -> Recommendation:
+    candidate = ranked.candidate
+    signal = candidate.signal
+    is_action = isinstance(signal, ActionSignal)
+    return Recommendation(
+        rank=ranked.rank,
+        id=recommendation_id(candidate),
+        kind=candidate.kind,
+        title=explain.title_of(candidate),
+        plugin=signal.plugin if isinstance(signal, ActionSignal) else "",
+        function=signal.function if isinstance(signal, ActionSignal) else "",
+        experiment=None if is_action else candidate.name,
+        rationale=explain.rationale(candidate, signals),
+        preconditions=explain.preconditions(candidate),
+        expected_learning=explain.expected_learning(candidate),
+        score=ranked.score,
+        terms=ranked.terms,
+        draft=_draft(ranked, catalog),
+        previous=find_previous(candidate, records, signals.now_ns),
+    )
+
+
+def _draft(ranked: Ranked, catalog: Catalog) -> Draft:
+    found = draft_experiment(ranked.candidate, catalog)
+    if found is None:
+        return Draft(title=explain.title_of(ranked.candidate), text="")
+    experiment, unknowns = found
+    problems = check_experiment(experiment, catalog)
+    text = dumps_document(experiment_to_data(experiment)).decode()
+    return Draft(
+        title=experiment.title,
+        text=text,
+        problems=tuple(evolve(problem, line=None, column=None) for problem in problems),
+        unknowns=tuple(unknowns.described.items()),
+    )
+
+
+def _notes(past: Past, catalog: Catalog, unmatched: tuple[str, ...], candidates: int) -> Iterator[str]:
+    yield from (one_line(note) for note in past.history.notes)
+    if past.problem is None and not past.history.runs:
+        yield "The history is empty: the ranking rests on the catalog alone. Run an experiment with `tumult run`."
+    for problem in catalog.problems:
+        yield f"The plugin {one_line(problem.name, 80)} is left out: {one_line(problem.reason)}"
+    if unmatched:
+        yield f"These words of the goal name nothing here: {one_line(', '.join(unmatched))}"
+    if not candidates:
+        yield "There is nothing to recommend: every action was tested, and no experiment fails or is stale."
