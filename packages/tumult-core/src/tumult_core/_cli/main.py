@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from functools import cached_property
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,10 +14,13 @@ if TYPE_CHECKING:
 
     from click.shell_completion import CompletionItem
 
-    from tumult_core._cli._installed import Installed
+    from tumult_core._plugin_listing import Candidate, Listing
 
 OWN = "tumult-core"
-DISABLE = "TUMULT_DISABLE_COMMANDS"
+GROUP = "tumult.commands"
+GROUPS = (GROUP, "tumult.agent_adapters", "tumult.plugins", "tumult.stores")
+DISABLE, ONLY = "TUMULT_DISABLE_COMMANDS", "TUMULT_ONLY_COMMANDS"
+MAX_HEADER_CHARACTERS = 65_536
 INTERRUPTED = 130
 
 # Commands of this distribution are described here, so that the help imports none of them; a test compares.
@@ -27,49 +29,25 @@ HELP = {
     "validate": "Check experiments and say everything that is wrong with them.",
     "run": "Run an experiment and record what it found.",
     "plugins": "Show the actions and probes that are installed here.",
-    "discover": "Show the actions and probes that are installed here.",
+    "discover": "Another name for plugins.",
     "store": "Look after the recorded history.",
 }
-
-
-class Entry(NamedTuple):
-    """One subcommand that some distribution brings."""
-
-    name: str
-    target: str
-    distribution: str
-    version: str
-
-    @property
-    def origin(self) -> str:
-        """Give the distribution and its version."""
-        return f"{self.distribution} {self.version}"
 
 
 class Commands(click.Group):
     """A group whose commands come from the entry-point group ``tumult.commands``, each imported when it is called."""
 
     @cached_property
-    def distributions(self) -> tuple[Installed, ...]:
-        """Give the installed distributions of Tumult, read once."""
-        from tumult_core._cli._installed import installed
+    def listing(self) -> Listing:
+        """Give what is installed, from metadata alone, read once."""
+        from tumult_core._plugin_listing import list_candidates
 
-        return installed()
-
-    def entries(self) -> list[Entry]:
-        """List every command that is not switched off, by name; a name may come from two distributions."""
-        disabled = _disabled()
-        return sorted(
-            Entry(name, target, found.name, found.version)
-            for found in self.distributions
-            for name, target in found.commands
-            if not disabled & {name, f"{found.name}:{name}"}
-        )
+        return list_candidates(GROUP, disable_env=DISABLE, only_env=ONLY)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Give the names."""
         del ctx
-        return sorted({entry.name for entry in self.entries()})
+        return sorted({candidate.name for candidate in self.listing.candidates})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import one command, asked for by ``NAME``, or by ``DISTRIBUTION:NAME`` where two bring it.
@@ -78,51 +56,54 @@ class Commands(click.Group):
             PluginError: it is switched off, broken, or two distributions bring it.
         """
         del ctx
-        found = [entry for entry in self.entries() if cmd_name in {entry.name, f"{entry.distribution}:{entry.name}"}]
-        if len(found) > 1:
-            raise _ambiguous(cmd_name, found)
-        if not found and cmd_name in _disabled():
-            raise _error(f"the command {cmd_name} is switched off", f"take it out of {DISABLE}")
-        return _load(found[0]) if found else None
+        found = [one for one in self.listing.candidates if cmd_name in {one.name, one.qualified}]
+        if len(found) == 1:
+            return _load(found[0])
+        for problem in self.listing.problems:
+            if problem.name == cmd_name and problem.kind != "unmatched":
+                whose = f"{problem.distribution} {problem.version}".strip()
+                raise _error(f"the command {cmd_name} of {whose} cannot be used: {problem.reason}", problem.hint)
+        if any(cmd_name in {one.name, one.qualified} for one in self.listing.disabled):
+            raise _error(f"the command {cmd_name} is switched off", f"see {DISABLE} and {ONLY}")
+        return None
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Complete names from metadata: click's own way would import every command for its help text."""
         from click.shell_completion import CompletionItem
 
         names = (name for name in self.list_commands(ctx) if name.startswith(incomplete))
-        return [CompletionItem(name, help=HELP.get(name)) for name in names] + click.Command.shell_complete(
-            self, ctx, incomplete
-        )
+        items = [CompletionItem(name, help=HELP.get(name)) for name in names]
+        return items + click.Command.shell_complete(self, ctx, incomplete)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write a section for each distribution, with what is known without importing its commands."""
         del ctx
-        entries = self.entries()
-        twice = {entry.name for entry, other in pairwise(entries) if entry.name == other.name}
-        for found in sorted(self.distributions, key=lambda found: (found.name != OWN, found.name)):
-            rows = [(entry.name, _note(entry, twice)) for entry in entries if entry.distribution == found.name]
-            if rows:
-                with formatter.section("Commands" if found.name == OWN else f"Commands of {_title(found)}"):
-                    formatter.write_dl(rows)
-        if disabled := _disabled():
-            with formatter.section(f"Switched off by {DISABLE}"):
-                formatter.write_text(", ".join(sorted(disabled)))
+        owners = {one.distribution: one for one in self.listing.candidates}
+        for owner in sorted(owners, key=lambda name: (name != OWN, name)):
+            rows = [(one.name, _summary(one)) for one in self.listing.candidates if one.distribution == owner]
+            with formatter.section("Commands" if owner == OWN else f"Commands of {_title(owners[owner])}"):
+                formatter.write_dl(rows)
+        if self.listing.problems:
+            with formatter.section("Problems"):
+                formatter.write_dl(
+                    [(p.name or p.distribution, f"{p.reason} ({p.hint})") for p in self.listing.problems]
+                )
 
 
-def _disabled() -> set[str]:
-    return {name.strip() for name in os.environ.get(DISABLE, "").split(",") if name.strip()}
+def _summary(candidate: Candidate) -> str:
+    return HELP.get(candidate.name, "") if candidate.distribution == OWN else ""
 
 
-def _note(entry: Entry, twice: set[str]) -> str:
-    if entry.name in twice:
-        return f"(brought more than once: call it as {entry.distribution}:{entry.name})"
-    return HELP.get(entry.name, "") if entry.distribution == OWN else ""
-
-
-def _title(found: Installed) -> str:
-    from tumult_core._text import one_line
-
-    return one_line(f"{found.name} ({found.summary})" if found.summary else found.name, 200)
+def _title(candidate: Candidate) -> str:
+    """Give a distribution's name with the summary that its metadata holds."""
+    try:
+        with open(f"{candidate.path}/METADATA", encoding="utf-8", errors="replace") as file:  # noqa: PTH123 - pathlib costs half a start
+            header = file.read(MAX_HEADER_CHARACTERS).partition("\n\n")[0]
+    except OSError:  # an archive on the path
+        header = ""
+    summaries = (line.partition(":")[2].strip() for line in header.split("\n") if line.startswith("Summary:"))
+    summary = "".join(filter(str.isprintable, next(summaries, "")))[:120]
+    return f"{candidate.distribution} ({summary})" if summary else candidate.distribution
 
 
 def _error(message: str, hint: str) -> Exception:
@@ -131,42 +112,30 @@ def _error(message: str, hint: str) -> Exception:
     return PluginError(message, hint=hint)
 
 
-def _ambiguous(name: str, found: Sequence[Entry]) -> Exception:
-    origins = " and ".join(entry.origin for entry in found)
-    choice = " or ".join(f"tumult {entry.distribution}:{name}" for entry in found)
-    return _error(
-        f"the command {name} is brought by {origins}",
-        f"call {choice}, or switch one off with {DISABLE}=DISTRIBUTION:{name}",
-    )
-
-
-def _load(entry: Entry) -> click.Command:
+def _load(candidate: Candidate) -> click.Command:
     """Import a command; whatever goes wrong in it is one error that names who brought it."""
-    from importlib import import_module
+    from tumult_core._plugin_host import PluginLoadError, load_object
 
-    module, _, attribute = entry.target.partition(":")
+    whose = f"the command {candidate.name} of {candidate.distribution} {candidate.version}"
     try:
-        command: Any = getattr(import_module(module), attribute)
-    except (Exception, SystemExit) as error:
-        raise _broken(entry, f"{type(error).__name__}: {error}") from error
+        loaded = load_object(candidate)
+    except PluginLoadError as error:
+        raise _error(f"{whose} cannot be used: {error.reason}", error.hint) from error
+    for warning in loaded.warnings:
+        click.echo(f"Warning: {whose}: {warning}", err=True)
+    (command,) = loaded.results
     if not isinstance(command, click.Command):
-        raise _broken(entry, f"{entry.target} is no click command")
+        raise _error(f"{whose} cannot be used: {candidate.value} is no click command", "tell its vendor")
     return command
-
-
-def _broken(entry: Entry, reason: str) -> Exception:
-    from tumult_core._text import one_line
-
-    return _error(
-        f"the command {entry.name} of {entry.origin} cannot be used: {one_line(reason)}",
-        f"reinstall or remove {entry.distribution}; TUMULT_TRACEBACK=1 shows where it fails",
-    )
 
 
 def _print_version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
     if value and not ctx.resilient_parsing:
-        for found in tumult.distributions:
-            click.echo(f"{found.name} {found.version}")
+        from tumult_core._plugin_listing import list_candidates
+
+        found = {(one.distribution, one.version) for group in GROUPS for one in list_candidates(group).candidates}
+        for distribution, version in sorted(found):
+            click.echo(f"{distribution} {version}")
         ctx.exit()
 
 
@@ -188,6 +157,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     Exit codes: 0 done, 1 failed, 2 wrong use, 130 interrupted; an error with an ``exit_code`` gives its own.
     """
+    tumult.context_settings["terminal_width"] = _width()
     try:
         result = tumult.main(argv, prog_name="tumult", standalone_mode=False)
         sys.stdout.flush()
@@ -203,6 +173,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception as error:  # noqa: BLE001 - the one place where every error becomes a line and an exit code
         return _report(error)
     return result if isinstance(result, int) else 0
+
+
+def _width() -> int:
+    """Give the width for help texts as click would, without ``shutil``, whose import costs a third of a start."""
+    try:
+        columns = int(os.environ.get("COLUMNS", "0")) or os.get_terminal_size(1).columns
+    except (ValueError, OSError):
+        columns = 80
+    return max(min(columns, 80) - 2, 50)
 
 
 def _report(error: Exception) -> int:
