@@ -12,6 +12,7 @@ from tumult_intelligence.agent_loop._events import (
     ToolResultReady,
     UsageUpdated,
 )
+from tumult_intelligence.agent_loop._execution import cap
 from tumult_intelligence.agent_loop._finish import (
     BudgetExceeded,
     Cancelled,
@@ -78,5 +79,6 @@ __all__ = [
     "Usage",
     "UsageUpdated",
     "WallClockExceeded",
+    "cap",
     "unanswered",
 ]
