@@ -139,8 +139,8 @@ def test_a_hook_that_does_not_fit_is_a_reason(plugin: Plugin, source: str, reaso
     assert reason in refusal(plugin(source)).reason
 
 
-def test_an_object_whose_properties_end_the_program_is_a_reason(plugin: Plugin) -> None:
-    source = "class P:\n    @property\n    def x(self): raise SystemExit('no')\nplugin = P()\n"
+def test_an_object_that_ends_the_program_when_looked_at_is_a_reason(plugin: Plugin) -> None:
+    source = "class P:\n    def __dir__(self): raise SystemExit('no')\nplugin = P()\n"
     assert "SystemExit: no" in refusal(plugin(source, value=":plugin")).reason
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import threading
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tumult_agent_cli._plugin_host import captured
-from tumult_agent_cli._text import clean, mask, one_line
+from tumult_agent_cli._text import mask, one_line
 from tumult_agent_cli.values import CliProbe
 
 if TYPE_CHECKING:
@@ -49,31 +50,28 @@ def detect_all(adapters: Sequence[AgentCliAdapter], *, limit_s: float = PROBE_LI
 
 def _ask(adapter: AgentCliAdapter) -> Detection:
     try:
-        probe: Any = adapter.detect()
-        return Detection(_checked(probe))
+        return _checked(adapter.detect())
     except BaseException as error:  # noqa: BLE001 - an adapter's own code, which the contract forbids to raise
-        return Detection(None, _fault(error))
+        return Detection(None, f"detect() raised {_description(error)}")
 
 
-def _fault(error: BaseException) -> str:
+def _description(error: BaseException) -> str:
     try:
-        return one_line(mask(f"detect() raised {type(error).__name__}: {error}"))
+        return one_line(mask(f"{type(error).__name__}: {error}")).removesuffix(":")
     except BaseException:  # noqa: BLE001 - its message is its own code, too
-        return f"detect() raised {type(error).__name__}"
+        return type(error).__name__
 
 
-def _checked(probe: Any) -> CliProbe:
-    """Give the probe with its texts cleaned.
-
-    Raises:
-        TypeError: it is no probe.
-    """
+def _checked(probe: Any) -> Detection:
+    """Give the probe with its texts cleaned, or say why it is none: annotations bind no vendor."""
+    if inspect.iscoroutine(probe):
+        probe.close()  # else it warns that nobody awaited it
     if not isinstance(probe, CliProbe):
-        raise TypeError(f"{type(probe).__name__} is no CliProbe")
-    installed: Any = probe.installed  # annotations bind no vendor
+        return Detection(None, f"detect() gave {type(probe).__name__}, not a CliProbe")
+    installed: Any = probe.installed
     texts = (probe.version, probe.bin_path, probe.detail)
     if not isinstance(installed, bool) or not all(isinstance(text, str | None) for text in texts):
-        raise TypeError("a field of the CliProbe has the wrong type")
-    version, path, detail = (None if text is None else one_line(mask(clean(text))) for text in texts)
+        return Detection(None, "detect() gave a CliProbe with a field of the wrong type")
+    version, path, detail = (None if text is None else one_line(mask(text)) for text in texts)
     signed_in = probe.logged_in if isinstance(probe.logged_in, bool) else None
-    return CliProbe(installed, version=version, logged_in=signed_in, bin_path=path, detail=detail or "")
+    return Detection(CliProbe(installed, version=version, logged_in=signed_in, bin_path=path, detail=detail or ""))
