@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
-
 from attrs import frozen
 
 INDENT = 2
@@ -198,13 +196,12 @@ def _rest(text: str, start: int) -> tuple[int, str]:
 
 
 def _key(token: str) -> str:
+    """Decode a key; TOON's escapes are some of JSON's. One that does not decode stays as it is written."""
     token = token.strip(" ")
-    return str(unquote(token)) if token.startswith('"') else token
-
-
-def unquote(token: str) -> Any:
-    """Decode a quoted token: TOON's escapes are some of JSON's."""
-    return json.loads(token, strict=False)
+    try:
+        return str(json.loads(token, strict=False)) if token.startswith('"') else token
+    except ValueError:
+        return token
 
 
 def quoted_end(text: str, start: int) -> int:

@@ -102,8 +102,16 @@ def _bad_header(case: _Case) -> Problem:
 
 
 def _indented(case: _Case) -> Problem:
+    """A level that nothing opens: below a block of text, or below an item of a list without a header."""
     line = _one_line(case.lines, case.at)
-    return evolve(case.suggesting(line), hint=f"in line {case.at}") if line else case.problem
+    if line:
+        return evolve(case.suggesting(line), hint=f"in line {case.at}")
+    above = _parent(case.lines, case.at)
+    if above is None or not is_item(case.lines[above].strip()):
+        return case.problem
+    item = evolve(case.problem, line=above + 1, column=_indent(case.lines[above]) + 1)
+    listed = _listed(_Case(item, case.lines, ()))
+    return listed if listed.suggestion else case.problem
 
 
 def _no_key_value(case: _Case) -> Problem:
@@ -126,13 +134,19 @@ def _listed(case: _Case) -> Problem:
     if not is_item(case.line.strip()):
         return case.problem
     problem = evolve(case.problem, message="the list item stands under no list header")
-    above = range(case.at - 1, -1, -1)
-    level = _indent(case.line)
-    parent = next((at for at in above if case.lines[at].strip() and _indent(case.lines[at]) < level), None)
+    parent = _parent(case.lines, case.at)
     if parent is None or not re.fullmatch(r" *(?:- )?[^\s\[\]]+: *", case.lines[parent]):
         return evolve(problem, hint="write `steps[2]:` above the items, with their number")
     header = f"{case.lines[parent].rstrip()[:-1]}[{_below(case.lines, parent, rows=False)}]:"
     return evolve(problem, hint=f"in line {parent + 1}", suggestion=header)
+
+
+def _parent(lines: Sequence[str], at: int) -> int | None:
+    """Give the index of the closest line above that is less indented."""
+    level = _indent(lines[at])
+    return next(
+        (index for index in range(at - 1, -1, -1) if lines[index].strip() and _indent(lines[index]) < level), None
+    )
 
 
 def _below(lines: Sequence[str], at: int, *, rows: bool) -> int:
