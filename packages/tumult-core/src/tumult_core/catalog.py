@@ -58,6 +58,7 @@ class Function:
         timeout_s: its own time limit, where the step gives none.
         implementation: the Python callable of a native plugin.
         script: the absolute path of a script plugin's script.
+        aliases: other names that it answers to, such as one that it had before.
     """
 
     plugin: str
@@ -74,6 +75,7 @@ class Function:
     timeout_s: float | None = None
     implementation: Callable[..., Any] | None = field(default=None, eq=False, repr=False)
     script: Path | None = None
+    aliases: tuple[str, ...] = ()
 
 
 @frozen
@@ -92,8 +94,8 @@ class Plugin:
     origin: str
 
     def function(self, name: str) -> Function | None:
-        """Give the function of that name."""
-        return next((function for function in self.functions if function.name == name), None)
+        """Give the function of that name, or of that alias; its own ``name`` is the one to record and to count."""
+        return next((function for function in self.functions if name in {function.name, *function.aliases}), None)
 
 
 @frozen
