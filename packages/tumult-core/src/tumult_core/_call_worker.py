@@ -17,8 +17,6 @@ from typing import TYPE_CHECKING, Any, cast
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_ERROR_CHARS = 4000
-
 
 class CallError(Exception):
     """A function that cannot be called as asked."""
@@ -30,9 +28,9 @@ def main() -> None:
     try:
         answer = json.dumps({"output": call(_function(request), request["arguments"])}, default=str, allow_nan=False)
     except CallError as error:
-        answer = json.dumps({"error": str(error)[:_ERROR_CHARS]})
+        answer = json.dumps({"error": str(error)})
     except Exception as error:  # noqa: BLE001 - whatever the function raises fails the step with its message
-        answer = json.dumps({"error": f"{type(error).__name__}: {error}"[:_ERROR_CHARS]})
+        answer = json.dumps({"error": f"{type(error).__name__}: {error}"})
     with os.fdopen(int(sys.argv[1]), "w", encoding="utf-8") as result:
         result.write(answer)
 
@@ -69,7 +67,17 @@ def _function(request: dict[str, Any]) -> Callable[..., Any]:
 
 
 def _plugin_function(plugin: str, name: str) -> Callable[..., Any]:
-    raise CallError(f"the plugin {plugin} has no {name}")
+    """Load the one plugin that is asked for."""
+    from tumult_core.exceptions import PluginError
+    from tumult_core.plugins import load_native
+
+    try:
+        function = load_native(plugin).function(name)
+    except PluginError as error:
+        raise CallError(str(error)) from error
+    if function is None or function.implementation is None:
+        raise CallError(f"the plugin {plugin} has no {name}")
+    return function.implementation
 
 
 def _module_function(module: str, name: str) -> Callable[..., Any]:
@@ -84,3 +92,7 @@ def _module_function(module: str, name: str) -> Callable[..., Any]:
     if not callable(function):
         raise CallError(f"{module}.{name} is no function")
     return cast("Callable[..., Any]", function)
+
+
+if __name__ == "__main__":
+    main()

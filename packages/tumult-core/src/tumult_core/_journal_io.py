@@ -11,7 +11,7 @@ from attrs import evolve, field, frozen
 
 from tumult_core import toon
 from tumult_core._journal_data import journal_from_data, journal_to_data
-from tumult_core.exceptions import JournalError
+from tumult_core.exceptions import DocumentError, JournalError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,11 +45,11 @@ class Reservation:
         path = path.absolute()
         draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
         try:
-            claimed = _claim(path, force)
             _create(draft)
-        except OSError as error:
-            raise _unwritable(path, error) from error
-        return cls(path, claimed, draft)
+            return cls(path, _claim(path, force), draft)
+        except (OSError, JournalError) as error:
+            draft.unlink(missing_ok=True)
+            raise _journal_error(path, error) from error
 
     def write(self, journal: Journal) -> None:
         """Put the journal where it was meant to go.
@@ -57,16 +57,16 @@ class Reservation:
         Raises:
             JournalError: it cannot be written; what was there before still is.
         """
-        data = toon.dumps_document(journal_to_data(journal), source=str(self.path))
         try:
+            data = toon.dumps_document(journal_to_data(journal), source=str(self.path))
             with self._draft.open("wb") as stream:
                 stream.write(data)
                 stream.flush()
                 os.fsync(stream.fileno())
             self._draft.replace(self.path)
-        except OSError as error:
+        except (OSError, DocumentError) as error:
             self.release()
-            raise _unwritable(self.path, error) from error
+            raise _journal_error(self.path, error) from error
 
     def release(self) -> None:
         """Give the path up, where no journal came."""
@@ -94,11 +94,12 @@ def _create(path: Path) -> None:
     os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
 
-def _unwritable(path: Path, error: OSError) -> JournalError:
-    return JournalError(
-        f"the journal {path} cannot be written: {error.strerror or error}",
-        hint="name a place that can be written with --journal-path",
-    )
+def _journal_error(path: Path, error: Exception) -> JournalError:
+    if isinstance(error, JournalError):
+        return error
+    reason = error.strerror if isinstance(error, OSError) else None
+    hint = "name a place that can be written with --journal-path"
+    return JournalError(f"the journal {path} cannot be written: {reason or error}", hint=hint)
 
 
 def write_journal(journal: Journal, path: Path, *, force: bool = False) -> None:

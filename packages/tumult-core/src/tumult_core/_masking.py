@@ -9,6 +9,7 @@ from urllib.parse import quote, quote_plus
 
 from attrs import frozen
 
+from tumult_core._output import CUT
 from tumult_core._text import MASK, mask
 
 if TYPE_CHECKING:
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 # A line of a secret with several lines, such as a key file, is a secret of its own from this length on.
 _MIN_LINE = 8
+# A shorter piece of a secret, where output was cut, tells nothing.
+_MIN_FRAGMENT = 3
 _ESCAPE = re.compile("%[0-9A-F]{2}")
 
 
@@ -40,7 +43,10 @@ class Masker:
 
     def text(self, text: str) -> str:
         """Mask secrets in ``text``."""
-        return mask(text, self.forms)
+        head, *rest = CUT.split(text)
+        for mark, tail in zip(rest[::2], rest[1::2], strict=True):
+            head = f"{self._without_end(head)}{mark}{self._without_start(tail)}"
+        return mask(head, self.forms)
 
     def data(self, value: Any) -> Any:
         """Mask secrets all through JSON-like data: in keys, in strings, and numbers that are a secret."""
@@ -55,6 +61,16 @@ class Masker:
                 return MASK
             case _:
                 return value
+
+    def _without_end(self, text: str) -> str:
+        """Mask what begins a secret at the end of a text that was cut there."""
+        lengths = (n for form in self.forms for n in range(_MIN_FRAGMENT, len(form)) if text.endswith(form[:n]))
+        return f"{text[:-longest]}{MASK}" if (longest := max(lengths, default=0)) else text
+
+    def _without_start(self, text: str) -> str:
+        """Mask what ends a secret at the start of a text that was cut there."""
+        lengths = (n for form in self.forms for n in range(_MIN_FRAGMENT, len(form)) if text.startswith(form[-n:]))
+        return f"{MASK}{text[longest:]}" if (longest := max(lengths, default=0)) else text
 
 
 def leaves(value: Any) -> Iterator[str]:

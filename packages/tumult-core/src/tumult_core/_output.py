@@ -4,10 +4,19 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from typing import Any
 
 # Deeper data stays text: the journal's format nests by indentation.
 MAX_DEPTH = 32
+
+# Where output was cut, as ``cut`` writes it; in a group, for ``split``. An end of line at the end may be stripped.
+CUT = re.compile(r"(\n\[… [^\n]{1,80} left out …\](?:\n|$))")
+
+
+def cut(head: str, what: str, tail: str = "") -> str:
+    """Join what is left of a text, and say between the parts what was left out."""
+    return f"{head}\n[… {what} left out …]\n{tail}"
 
 
 def parse_output(text: str) -> Any:
@@ -51,16 +60,14 @@ def sound(value: Any) -> Any:
 def depth(value: Any) -> int:
     """Count how deep containers nest in ``value``; stops counting just above ``MAX_DEPTH``."""
     level, layer = 0, [value]
-    while layer and level <= MAX_DEPTH:
-        layer = [child for item in layer for child in _children(item)]
-        level += bool(layer)
+    while (containers := [item for item in layer if isinstance(item, dict | list)]) and level <= MAX_DEPTH:
+        level += 1
+        layer = [child for item in containers for child in _children(item)]
     return level
 
 
-def _children(item: Any) -> list[Any]:
-    if isinstance(item, dict):
-        return list(item.values())
-    return list(item) if isinstance(item, list) else []
+def _children(item: dict[str, Any] | list[Any]) -> list[Any]:
+    return list(item.values()) if isinstance(item, dict) else item
 
 
 def _refuse(name: str) -> Any:

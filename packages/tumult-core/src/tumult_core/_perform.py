@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from tumult_core.experiment import Activity, Tolerance
     from tumult_core.providers import Identity, Outcome
 
+_SAID_CHARS = 4000
 _TOLERANCE_TYPES = {
     ExactTolerance: "exact",
     RangeTolerance: "range",
@@ -99,6 +100,7 @@ def _finish(
 ) -> ActivityResult:
     verdict, masker = _verdict(activity, outcome), setting.masker
     reason = outcome.error or (verdict.reason if verdict and not verdict.met else None)
+    error = None if reason is None else _error(reason, outcome.said, masker)
     result = ActivityResult(
         name=masker.text(activity.name),
         activity_type=str(activity.activity_type),
@@ -110,7 +112,7 @@ def _finish(
         arguments=masker.data(identity.arguments),
         exit_code=outcome.exit_code,
         output=masker.data(outcome.output if outcome.kept is None else outcome.kept),
-        error=masker.data(reason),
+        error=error,
         tolerance=masker.data(tolerance_data(activity.tolerance)),
         tolerance_met=verdict.met if verdict else None,
         started_at_ns=started_at_ns,
@@ -118,6 +120,14 @@ def _finish(
     )
     setting.emit(RunEvent(EventKind.STEP_FINISHED, phase, result.name, result))
     return result
+
+
+def _error(reason: str, said: str, masker: Masker) -> str:
+    """Give the reason and the end of what was said; masked before it is cut, so that no half of a secret is left."""
+    said = masker.text(said[-_SAID_CHARS * 16 :].strip())
+    said = f"…{said[-_SAID_CHARS:]}" if len(said) > _SAID_CHARS else said
+    reason = masker.text(reason)
+    return f"{reason}: {said}" if said else reason
 
 
 def _verdict(activity: Activity, outcome: Outcome) -> Verdict | None:

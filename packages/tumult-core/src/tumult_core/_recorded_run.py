@@ -144,9 +144,9 @@ def _checked(request: RunRequest) -> tuple[Experiment, Catalog]:
 
 
 def _catalog() -> Catalog:
-    from tumult_core.catalog import Catalog
+    from tumult_core.plugins import load_catalog
 
-    return Catalog()
+    return load_catalog()
 
 
 def _store(request: RunRequest) -> Store | None:

@@ -16,6 +16,7 @@ from typing import IO, TYPE_CHECKING
 from attrs import frozen
 
 from tumult_core import _children
+from tumult_core._output import cut
 from tumult_core.exceptions import TumultError
 
 if TYPE_CHECKING:
@@ -176,7 +177,7 @@ class Drain:
         kept = tail[-self._half :]
         dropped = self._dropped + len(tail) - len(kept)
         head = self._head.decode("utf-8", "replace")
-        return f"{head}\n[… {dropped:,} bytes left out …]\n{kept.decode('utf-8', 'replace')}"
+        return cut(head, f"{dropped:,} bytes", kept.decode("utf-8", "replace"))
 
     def _read(self) -> None:
         with self._stream as stream:

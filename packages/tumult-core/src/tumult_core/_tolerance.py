@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from attrs import frozen
 
 from tumult_core._output import as_text
-from tumult_core.exceptions import TumultError
 from tumult_core.experiment import ExactTolerance, JsonPathTolerance, RangeTolerance, RegexTolerance
 
 if TYPE_CHECKING:
@@ -52,7 +51,7 @@ def evaluate(
             return _verdict(_within(seen, low, high), seen, f"is not a number from {low:g} to {high:g}")
         case RegexTolerance(pattern):
             haystack = text if text is not None and target is None else as_text(seen)
-            return _verdict(re.search(pattern, haystack) is not None, seen, f"does not match {pattern}")
+            return _pattern(pattern, haystack, seen)
         case JsonPathTolerance():
             return _json_path(tolerance, seen)
 
@@ -91,13 +90,24 @@ def _verdict(met: bool, seen: Any, reason: str) -> Verdict:
 
 
 def _short(value: Any) -> str:
+    """Name a value in a reason: a long one only by its length, for a cut could leave half of a secret."""
     text = as_text(value)
-    return text if len(text) <= _SHORT else f"{text[:_SHORT]}…"
+    return text if len(text) <= _SHORT else f"the output of {len(text):,} characters"
+
+
+def _pattern(pattern: str, text: str, seen: Any) -> Verdict:
+    try:
+        return _verdict(re.search(pattern, text) is not None, seen, f"does not match {pattern}")
+    except re.error as error:
+        return Verdict(False, f"the pattern {pattern} is not valid: {error}")
 
 
 def _json_path(tolerance: JsonPathTolerance, output: Any) -> Verdict:
     """Look at what a JSON path selects: one value for itself, several as a list."""
-    found = _matches(tolerance.path, output)
+    try:
+        found = _matches(tolerance.path, output)
+    except Exception as error:  # noqa: BLE001 - the library raises what its parsers raise
+        return Verdict(False, f"the JSON path {tolerance.path} cannot be applied: {error}")
     if not found:
         zero = tolerance.count == 0
         return Verdict(zero, "" if zero else f"{tolerance.path} selects nothing")
@@ -112,10 +122,6 @@ def _json_path(tolerance: JsonPathTolerance, output: Any) -> Verdict:
 
 
 def _matches(path: str, output: Any) -> list[Any]:
-    from jsonpath_ng.exceptions import JSONPathError
     from jsonpath_ng.ext.parser import parse
 
-    try:
-        return [match.value for match in parse(path).find(output)]
-    except JSONPathError as error:
-        raise TumultError(f"the JSON path {path} is not valid: {error}") from error
+    return [match.value for match in parse(path).find(output)]

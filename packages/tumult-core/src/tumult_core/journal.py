@@ -64,7 +64,7 @@ class ActivityResult:
         arguments: what it was called with, secrets masked; JSON-like.
         exit_code: of the process, where there was one that exited.
         output: JSON where the output was JSON, else text; None where there was none. Secrets masked, bounded.
-        error: why it did not succeed; None where it did.
+        error: why it did not succeed, or was outside its tolerance; None where neither.
         tolerance: the tolerance as in the document, or None.
         tolerance_met: its verdict; None without a tolerance.
         started_at_ns: epoch nanoseconds.

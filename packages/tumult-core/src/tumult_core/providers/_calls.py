@@ -10,7 +10,7 @@ from typing import IO, TYPE_CHECKING, Any
 from tumult_core._output import as_text, shallow
 from tumult_core._subprocess import MAX_OUTPUT_BYTES, Command, StartError, run_command
 from tumult_core.journal import ActivityStatus
-from tumult_core.providers._child import error_of, exit_code_of, status_of
+from tumult_core.providers._child import error_of, exit_reason, status_of
 from tumult_core.providers._values import Outcome
 
 if TYPE_CHECKING:
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from tumult_core._subprocess import Completed
     from tumult_core.providers._values import Call
-
-_PRINTED_CHARS = 1000
 
 
 def call_function(target: Mapping[str, Any], call: Call) -> Outcome:
@@ -51,17 +49,13 @@ def _answer(file: IO[bytes]) -> dict[str, Any]:
 
 def _outcome(completed: Completed, answer: dict[str, Any], timeout_s: float | None) -> Outcome:
     status, error = status_of(completed), error_of(completed, timeout_s)
+    said = completed.stderr or completed.stdout
     if status in {ActivityStatus.TIMEOUT, ActivityStatus.CANCELLED}:
-        return Outcome(status, error=error)
+        return Outcome(status, error=error, said=said)
     if "error" in answer:
-        return Outcome.failed(_with_printed(str(answer["error"]), completed))
+        return Outcome.failed(str(answer["error"]), said)
     if "output" not in answer:
-        reason = error or f"exit code {exit_code_of(completed)}"
-        return Outcome.failed(f"the function ended its process before it returned: {reason}")
+        reason = exit_reason(completed.exit_code)
+        return Outcome.failed(f"the function ended its process before it returned: {reason}", said)
     output = shallow(answer["output"])
     return Outcome(ActivityStatus.SUCCEEDED, output, None if output is None else as_text(output))
-
-
-def _with_printed(error: str, completed: Completed) -> str:
-    printed = (completed.stderr.strip() or completed.stdout.strip())[-_PRINTED_CHARS:]
-    return f"{error}; it printed: {printed}" if printed else error

@@ -9,8 +9,6 @@ from tumult_core._subprocess import Command, Completed, Ending, StartError, run_
 from tumult_core.journal import ActivityStatus
 from tumult_core.providers._values import Call, Outcome
 
-_ERROR_CHARS = 4000
-
 
 def run_child(command: Command, call: Call) -> Outcome:
     """Run ``command``: its output is what it wrote to stdout, and only exit code 0 is success."""
@@ -23,6 +21,7 @@ def run_child(command: Command, call: Call) -> Outcome:
         output=parse_output(completed.stdout),
         text=completed.stdout.strip() or None,
         error=error_of(completed, command.timeout_s),
+        said=completed.stderr,
         exit_code=exit_code_of(completed),
     )
 
@@ -37,18 +36,14 @@ def status_of(completed: Completed) -> ActivityStatus:
 
 
 def error_of(completed: Completed, timeout_s: float | None) -> str | None:
-    """Say why the step did not succeed, with the end of what the child wrote to stderr."""
+    """Say why the step did not succeed."""
     match completed.ending:
         case Ending.TIMEOUT:
-            reason = f"still running after {timeout_s:g} s; it was ended with every process that it had started"
+            return f"still running after {timeout_s:g} s; it was ended with every process that it had started"
         case Ending.CANCELLED:
-            reason = "cancelled; it was ended with every process that it had started"
-        case _ if completed.exit_code == 0:
-            return None
+            return "cancelled; it was ended with every process that it had started"
         case _:
-            reason = exit_reason(completed.exit_code)
-    said = completed.stderr.strip()
-    return f"{reason}: {said[-_ERROR_CHARS:]}" if said else reason
+            return None if completed.exit_code == 0 else exit_reason(completed.exit_code)
 
 
 def exit_reason(code: int | None) -> str:

@@ -21,7 +21,7 @@ def identity_of(kind: PluginKind, provider: NativeProvider | ScriptProvider, cat
     return Identity(
         kind=str(kind),
         plugin=provider.plugin,
-        function=provider.function,
+        function=function.name if function else provider.function,
         arguments=dict(provider.arguments),
         secrets=tuple(value for name, value in provider.arguments.items() if name in secret),
         timeout_s=function.timeout_s if function else None,

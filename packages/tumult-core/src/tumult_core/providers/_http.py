@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from tumult_core._output import parse_output
+from tumult_core._output import cut, parse_output
 from tumult_core._subprocess import MAX_OUTPUT_BYTES
 from tumult_core._text import MASK
 from tumult_core.journal import ActivityStatus
@@ -128,11 +129,7 @@ async def _text(response: httpx.Response) -> str:
         if len(data) > MAX_OUTPUT_BYTES:
             break
     text = data[:MAX_OUTPUT_BYTES].decode(response.encoding or "utf-8", "replace")
-    return (
-        text
-        if len(data) <= MAX_OUTPUT_BYTES
-        else f"{text}\n[… what follows the first {MAX_OUTPUT_BYTES:,} bytes left out …]"
-    )
+    return text if len(data) <= MAX_OUTPUT_BYTES else cut(text, f"what follows the first {MAX_OUTPUT_BYTES:,} bytes")
 
 
 def _shown(headers: Mapping[str, str]) -> dict[str, str]:
@@ -140,14 +137,21 @@ def _shown(headers: Mapping[str, str]) -> dict[str, str]:
 
 
 def _reason(error: Exception, provider: HttpProvider) -> str:
-    """Say what kept the answer away, with the system's own words where httpx hides them."""
+    """Say what kept the answer away."""
     import httpx
 
-    cause: BaseException | None = error
-    while cause is not None and not isinstance(cause, OSError):
-        cause = cause.__cause__ or cause.__context__
-    detail = str(cause or error) or type(error).__name__
     what = "could not connect to" if isinstance(error, httpx.ConnectError) else "no answer from"
     if isinstance(error, (httpx.InvalidURL, httpx.UnsupportedProtocol)):
         what = "cannot request"
-    return f"{what} {provider.url}: {detail}"
+    return f"{what} {provider.url}: {_root(error) or type(error).__name__}"
+
+
+def _root(error: BaseException) -> str:
+    """Give the system's own words, which the client wraps several times."""
+    words = str(error)
+    cause: BaseException | None = error
+    while cause := cause.__cause__ or cause.__context__:
+        cause = cause.exceptions[0] if isinstance(cause, BaseExceptionGroup) else cause
+        if isinstance(cause, OSError):
+            words = os.strerror(cause.errno) if cause.errno and cause.errno > 0 else str(cause)
+    return words

@@ -62,6 +62,7 @@ class Outcome:
         output: JSON-like; None where there was none.
         text: the output before it was parsed, where it was text.
         error: why it did not succeed.
+        said: what it wrote to stderr, to follow the error.
         kept: the output for the record, where it differs from what the tolerance looks at.
     """
 
@@ -69,10 +70,11 @@ class Outcome:
     output: Any = None
     text: str | None = None
     error: str | None = None
+    said: str = ""
     exit_code: int | None = None
     kept: Any = None
 
     @classmethod
-    def failed(cls, error: str) -> Outcome:
+    def failed(cls, error: str, said: str = "") -> Outcome:
         """Give the outcome of a step that could not do its work."""
-        return cls(ActivityStatus.FAILED, error=error)
+        return cls(ActivityStatus.FAILED, error=error, said=said)
