@@ -253,7 +253,9 @@ def test_the_working_directory_brings_nothing(site: SiteDir, tmp_path: Path) -> 
     assert "hostile" not in listed_by(cwd=site.path)
     assert "hostile" not in listed_by(cwd=site.path, PYTHONPATH=os.pathsep)
     assert "hostile" not in listed_by("-m", "tumult_agent_cli", "--no-probe", cwd=site.path)
+    assert "hostile" not in listed_by(cwd=site.path, PYTHONPATH=".")
     assert "hostile" in listed_by(cwd=tmp_path, PYTHONPATH=str(site.path))
+    assert "hostile" in listed_by(cwd=site.path, PYTHONPATH=str(site.path))
 
 
 def test_a_site_directory_as_working_directory_is_still_one(tmp_path: Path) -> None:

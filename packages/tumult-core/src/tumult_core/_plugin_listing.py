@@ -4,7 +4,7 @@ This file is the same in tumult-core and tumult-agent-cli, which must not import
 """
 
 # Importing pathlib costs half an interpreter.
-# ruff: noqa: PTH112, PTH120
+# ruff: noqa: PTH100, PTH117, PTH120
 from __future__ import annotations
 
 import os
@@ -112,17 +112,22 @@ def _order(candidate: Candidate) -> tuple[str, str]:
 
 
 def _search_path(path: Sequence[str] | None) -> list[str]:
-    """Give the entries to look at, each folder once. Site directories and editable installs come after the standard
-    library on ``sys.path``; a working directory before it is there by ``-m``, ``-c`` or an empty PYTHONPATH entry.
-    """
+    """Give the entries to look at, each folder once, without a working directory that nobody asked for."""
     entries = list(sys.path if path is None else path)
-    if path is None:
-        here = os.path.realpath(os.curdir) if os.path.isdir(os.curdir) else ""
+    if path is None and not _is_asked_for(here := os.path.realpath(os.curdir)):
+        # Site directories and editable installs come after the standard library; before it the working directory
+        # stands by -m, -c or an empty entry of PYTHONPATH.
         library = os.path.dirname(os.__file__)
         stop = entries.index(library) if library in entries else 0
-        entries = [e for i, e in enumerate(entries) if e and (i > stop or os.path.realpath(e) != here)]
-    unique = {os.path.realpath(entry): entry for entry in reversed(entries)}
+        entries = [e for i, e in enumerate(entries) if i > stop or os.path.realpath(e) != here]
+    unique = {os.path.realpath(entry): os.path.abspath(entry) for entry in reversed(entries)}
     return list(reversed(unique.values()))
+
+
+def _is_asked_for(here: str) -> bool:
+    """Tell whether PYTHONPATH names the working directory by its full path."""
+    named = "" if sys.flags.ignore_environment else os.environ.get("PYTHONPATH", "")
+    return any(os.path.isabs(entry) and os.path.realpath(entry) == here for entry in named.split(os.pathsep))
 
 
 def _drop_duplicates(records: list[Record]) -> tuple[list[Record], list[Problem]]:

@@ -16,13 +16,16 @@ if TYPE_CHECKING:
 _INSTALLED = {True: "yes", False: "no", None: "?"}
 _OTHER = {"listed": "?", "disabled": "off"}
 
+# Widths are fixed and a longer cell pushes its own row alone: a broken adapter does not change the row of another.
+_COLUMNS = {"ADAPTER": 16, "INSTALLED": 9, "VERSION": 12}
+_LONG = {"DISTRIBUTION": 24, "PLUGIN": 8, "STATE": 9, "PATH": 40}
+
 
 def listing(rows: Sequence[Row], *, long: bool) -> str:
-    """Give the table of ``tumult agents``."""
-    header = ["ADAPTER", "INSTALLED", "VERSION", "DETAIL"]
-    if long:
-        header[3:3] = ["DISTRIBUTION", "PLUGIN", "STATE", "PATH"]
-    return table(header, [_cells(row, long=long) for row in rows])
+    """Give the table of ``tumult agents``; the last column, DETAIL, is as long as it is."""
+    widths = _COLUMNS | (_LONG if long else {})
+    lines = [[*widths, "DETAIL"], *(_cells(row, long=long) for row in rows)]
+    return "\n".join("  ".join(map(str.ljust, line, [*widths.values(), 0])).rstrip() for line in lines)
 
 
 def _cells(row: Row, *, long: bool) -> list[str]:
@@ -31,10 +34,3 @@ def _cells(row: Row, *, long: bool) -> list[str]:
     if long:
         cells += [row.distribution or "-", row.plugin_version or "-", row.state, row.bin_path or row.path or "-"]
     return [*cells, row.detail]
-
-
-def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Give columns that are as wide as their widest cell, two spaces apart; the last one is not padded."""
-    lines = [header, *rows]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
-    return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
