@@ -196,7 +196,8 @@ PIECES = st.sampled_from(
 def test_reading_never_breaks_and_never_invents(reply: str) -> None:
     find_stray_call(reply, TAG, NONCE, ["query"])
     malformed: MalformedCall | None = None
-    text, calls = "", []
+    text: str = ""
+    calls: list[tuple[str, Any]] = []
     try:
         text, calls = read(reply)
     except MalformedCall as error:

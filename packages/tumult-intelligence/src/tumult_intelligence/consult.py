@@ -15,7 +15,7 @@ from tumult_agent_cli.values import PromptRequest
 from tumult_intelligence.agent_loop import TotalUsage, Usage
 from tumult_intelligence.answer import parse_answer
 from tumult_intelligence.cli_provider import CliProvider
-from tumult_intelligence.gate import Passed, Rejected, check_block
+from tumult_intelligence.gate import Passed, Rejected, check_blocks
 from tumult_intelligence.prompt import PromptTooLong, build_prompt
 from tumult_intelligence.repair import Repaired, repair
 
@@ -162,7 +162,7 @@ async def _ask(
     prompt = question.prompt_for(adapter)
     answer = await run_prompt_async(adapter, question.request(prompt.text), on_progress=tell)
     parsed = parse_answer(answer.text)
-    verdicts = _judge(parsed, question) if question.generate_experiments else ()
+    verdicts = check_blocks(parsed.blocks, question.catalog) if question.generate_experiments else ()
     mended = await _mend(adapter, question, answer, verdicts, tell)
     first = TotalUsage().plus(_usage(answer), answer.duration_s)
     return Consultation(
@@ -171,18 +171,10 @@ async def _ask(
         text=mask(clean(parsed.text), question.secrets),
         verdicts=mended.verdicts,
         rounds=mended.rounds,
-        usage=_sum(first, mended.usage),
+        usage=first + mended.usage,
         finish=mended.finish or answer.stop_reason or "answered",
         notes=(*prompt.cut, *answer.warnings, *parsed.notes, *_unasked(parsed, question)),
     )
-
-
-def _judge(parsed: ParsedAnswer, question: Question) -> tuple[Passed | Rejected, ...]:
-    verdicts: list[Passed | Rejected] = []
-    for block in parsed.blocks:
-        others = [each for each in verdicts if isinstance(each, Passed)]
-        verdicts.append(check_block(block, question.catalog, others))
-    return tuple(verdicts)
 
 
 async def _mend(
@@ -210,15 +202,3 @@ def _unasked(parsed: ParsedAnswer, question: Question) -> tuple[str, ...]:
 
 def _usage(answer: Answer) -> Usage:
     return Usage(answer.usage.input_tokens, answer.usage.output_tokens, answer.usage.cost_usd)
-
-
-def _sum(one: TotalUsage, other: TotalUsage) -> TotalUsage:
-    return TotalUsage(
-        calls=one.calls + other.calls,
-        known_input_tokens=one.known_input_tokens + other.known_input_tokens,
-        known_output_tokens=one.known_output_tokens + other.known_output_tokens,
-        known_cost_usd=one.known_cost_usd + other.known_cost_usd,
-        calls_without_tokens=one.calls_without_tokens + other.calls_without_tokens,
-        calls_without_cost=one.calls_without_cost + other.calls_without_cost,
-        seconds=one.seconds + other.seconds,
-    )

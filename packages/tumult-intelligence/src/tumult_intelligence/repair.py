@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import define, evolve, field, frozen
 
-from tumult_core.exceptions import DocumentError
-from tumult_core.toon import dumps_document
+from tumult_intelligence._proposal_text import DOCUMENT_ARGUMENTS, TOOL_NAME, document_in, reasons
 from tumult_intelligence.agent_loop import (
     Agent,
     Cancelled,
@@ -34,20 +33,18 @@ if TYPE_CHECKING:
     from tumult_intelligence.agent_loop import LlmProvider
 
 TOOL = ToolSpec(
-    name="propose_experiment",
+    name=TOOL_NAME,
     description="Give a mended experiment in place of a proposal that was rejected. It is checked at once.",
     parameters={
         "type": "object",
         "properties": {
             "proposal": {"type": "integer", "description": "the number of the rejected proposal"},
-            "toon": {"type": "string", "description": "the whole document, in TOON"},
-            "experiment": {"type": "object", "description": "the same as a JSON object, in place of toon"},
+            **DOCUMENT_ARGUMENTS,
         },
         "required": ["proposal"],
         "additionalProperties": False,
     },
 )
-MAX_ERRORS = 20
 
 
 @frozen
@@ -135,10 +132,10 @@ class Desk:
         known = [each.index for each in self.pending]
         if index not in known:
             raise ToolError(f"proposal {index} is not rejected; rejected: {', '.join(map(str, known)) or 'none'}")
-        verdict = check_block(Block(index, _text(arguments), line=1), self.catalog, self.passed)
+        verdict = check_block(Block(index, document_in(arguments), line=1), self.catalog, self.passed)
         self.verdicts[index] = verdict
         if isinstance(verdict, Rejected):
-            raise ToolError(_reasons(verdict, with_text=False))
+            raise ToolError(reasons(verdict))
         self.mended[index] = self.round
         return (
             f"proposal {index} passed; still rejected: {', '.join(str(each.index) for each in self.pending) or 'none'}"
@@ -194,36 +191,10 @@ def _is_known(verdict: Passed | Rejected, passed: Iterable[Passed]) -> bool:
     )
 
 
-def _text(arguments: dict[str, Any]) -> str:
-    if isinstance(arguments.get("toon"), str):
-        return str(arguments["toon"])
-    if not arguments.get("experiment"):
-        raise ToolError("give the whole document as `toon`, or the same as a JSON object as `experiment`")
-    try:
-        return dumps_document(arguments["experiment"]).decode()
-    except DocumentError as error:
-        raise ToolError("\n".join(str(problem) for problem in error.problems)) from error
-
-
 def _complaint(pending: Sequence[Rejected], rounds: int) -> str:
-    reasons = "\n\n".join(_reasons(each, with_text=True) for each in pending)
+    wrong = "\n\n".join(reasons(each, with_text=True) for each in pending)
     return (
         f"These proposals were rejected by the gate; the others passed. Mend each with the tool {TOOL.name}, and change"
         f" nothing but what is wrong. You have {rounds} replies; all mended proposals fit into one. Give up on one that"
-        f" cannot be mended.\n\n{reasons}"
+        f" cannot be mended.\n\n{wrong}"
     )
-
-
-def _reasons(rejected: Rejected, *, with_text: bool) -> str:
-    errors = [f"- {error}" for error in rejected.errors[:MAX_ERRORS]]
-    if (more := len(rejected.errors) - MAX_ERRORS) > 0:
-        errors.append(f"- and {more} more")
-    quoted = _offending_lines(rejected) if with_text else []
-    return "\n".join([f"Proposal {rejected.index} {rejected.title!r}:", *errors, *quoted])
-
-
-def _offending_lines(rejected: Rejected) -> list[str]:
-    """Quote the lines that the errors name: the model has its own answer before it and needs no more."""
-    lines = rejected.text.split("\n")
-    numbers = sorted({error.line for error in rejected.errors[:MAX_ERRORS] if error.line})
-    return [f"  line {number}: {lines[number - 1][:200]}" for number in numbers if number <= len(lines)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from attrs import field, frozen
+from attrs import astuple, field, frozen
 from attrs.validators import instance_of
 
 from tumult_intelligence.agent_loop._finish import StuckKind
@@ -57,6 +57,10 @@ class TotalUsage:
             calls_without_cost=self.calls_without_cost + (usage.cost_usd is None),
             seconds=self.seconds + seconds,
         )
+
+    def __add__(self, other: TotalUsage) -> TotalUsage:
+        """Add the calls of another run."""
+        return TotalUsage(*(mine + theirs for mine, theirs in zip(astuple(self), astuple(other), strict=True)))
 
     @property
     def known_tokens(self) -> int:
