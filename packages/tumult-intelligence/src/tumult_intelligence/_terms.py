@@ -28,7 +28,7 @@ def novelty(runs: int, succeeded: int) -> float:
 def failure(runs: int, failed: int) -> float:
     """Give the failure rate that the runs bear out: the lower bound of Wilson's interval (1927) at one standard error.
 
-    One failure of one run gives 0.5, five of five 0.83, one of a hundred 0.005: evidence counts, not the bare share.
+    One failure of one run gives 0.5, five of five 0.83, one of a hundred 0.004: evidence counts, not the bare share.
     """
     if not failed:
         return 0.0

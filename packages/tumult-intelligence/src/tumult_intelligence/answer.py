@@ -5,12 +5,9 @@ The fences are those of CommonMark, read forgivingly: models indent them, length
 
 from __future__ import annotations
 
-import re
+from attrs import define, field, frozen
 
-from attrs import field, frozen
-
-# CommonMark 0.31, section 4.5: the info string of a backtick fence holds no backtick, else it is inline code.
-_OPENING = re.compile(r"^(?P<indent>[ \t]*)(?P<fence>`{3,}(?=[^`]*$)|~{3,})[ \t]*(?P<word>\S*)")
+from tumult_intelligence._fences import Fence, opening_fence, split_lines
 
 
 @frozen
@@ -45,67 +42,66 @@ class ParsedAnswer:
     notes: tuple[str, ...] = ()
 
 
-@frozen
-class _Fence:
-    mark: str
-    indent: str
-    is_toon: bool
-    line: int
-    content: list[str] = field(factory=list)
-
-    def closes(self, line: str) -> bool:
-        bare = line.strip(" \t")
-        return len(bare) >= len(self.mark) and set(bare) == {self.mark[0]}
-
-    def dedent(self, line: str) -> str:
-        """Take off as much of the fence's own indentation as the line has."""
-        common = 0
-        while common < len(self.indent) and line[common : common + 1] in {" ", "\t"}:
-            common += 1
-        return line[common:]
-
-
 def parse_answer(answer: str) -> ParsedAnswer:
     """Read ``answer``; never fails, since whatever is not a ``toon`` fence is text."""
-    text: list[str] = []
-    blocks: list[Block] = []
-    notes: list[str] = []
-    fence: _Fence | None = None
-    for number, line in enumerate(_lines(answer), start=1):
-        if fence is None:
-            fence = _opened(line, number)
-            if fence is None or not fence.is_toon:
-                text.append(line)
-        elif fence.closes(line):
-            if fence.is_toon:
-                blocks.append(_block(fence, len(blocks) + 1, terminated=True))
-            else:
-                text.append(line)
-            fence = None
-        elif fence.is_toon:
-            fence.content.append(fence.dedent(line))
+    reader = _Reader()
+    for number, line in enumerate(split_lines(answer), start=1):
+        reader.read(number, line)
+    if reader.fence is not None and _is_toon(reader.fence):
+        reader.end_block(reader.fence, terminated=False)
+    return ParsedAnswer("\n".join(reader.text).strip(), tuple(reader.blocks), tuple(reader.notes))
+
+
+@define
+class _Reader:
+    """What was read so far; ``fence`` is the one that is open."""
+
+    fence: Fence | None = None
+    content: list[str] = field(factory=list)
+    text: list[str] = field(factory=list)
+    blocks: list[Block] = field(factory=list)
+    notes: list[str] = field(factory=list)
+
+    def read(self, number: int, line: str) -> None:
+        """Take the next line of the answer."""
+        if self.fence is None:
+            self.fence = opening_fence(line, number)
+            if self.fence is None or not _is_toon(self.fence):
+                self.text.append(line)
+        elif _is_toon(self.fence):
+            self._read_inside(self.fence, line)
         else:
-            text.append(line)
-            if (quoted := _opened(line, number)) is not None and quoted.is_toon:
-                notes.append(f"line {number}: a toon fence inside another fence is text, not a proposal")
-    if fence is not None and fence.is_toon:
-        blocks.append(_block(fence, len(blocks) + 1, terminated=False))
-    return ParsedAnswer(text="\n".join(text).strip(), blocks=tuple(blocks), notes=tuple(notes))
+            self._read_quotation(self.fence, number, line)
+
+    def _read_inside(self, fence: Fence, line: str) -> None:
+        if fence.is_closed_by(line):
+            self.end_block(fence, terminated=True)
+        else:
+            self.content.append(_dedented(line, fence.indent))
+
+    def _read_quotation(self, fence: Fence, number: int, line: str) -> None:
+        self.text.append(line)
+        inner = opening_fence(line, number)
+        if fence.is_closed_by(line):
+            self.fence = None
+        elif inner is not None and _is_toon(inner):
+            self.notes.append(f"line {number}: a toon fence inside another fence is text, not a proposal")
+
+    def end_block(self, fence: Fence, *, terminated: bool) -> None:
+        """Make a block of what the fence held."""
+        text = "".join(f"{line}\n" for line in self.content)
+        self.blocks.append(Block(len(self.blocks) + 1, text, fence.line + 1, terminated))
+        self.content.clear()
+        self.fence = None
 
 
-def _lines(answer: str) -> list[str]:
-    # Only \n and \r\n end a line: str.splitlines also splits at characters that are content.
-    return [line.removesuffix("\r") for line in answer.split("\n")]
+def _is_toon(fence: Fence) -> bool:
+    return fence.word.casefold() == "toon"
 
 
-def _opened(line: str, number: int) -> _Fence | None:
-    match = _OPENING.match(line)
-    if match is None:
-        return None
-    is_toon = match["word"].casefold() == "toon"
-    return _Fence(mark=match["fence"], indent=match["indent"], is_toon=is_toon, line=number)
-
-
-def _block(fence: _Fence, index: int, *, terminated: bool) -> Block:
-    text = "".join(f"{line}\n" for line in fence.content)
-    return Block(index=index, text=text, line=fence.line + 1, terminated=terminated)
+def _dedented(line: str, indent: str) -> str:
+    """Take off as much of the fence's own indentation as the line has."""
+    common = 0
+    while common < len(indent) and line[common : common + 1] in {" ", "\t"}:
+        common += 1
+    return line[common:]

@@ -9,3 +9,7 @@ class WeightsError(TumultError):
     """A file of weights that cannot be used."""
 
     exit_code = 2
+
+
+class TranscriptError(TumultError):
+    """A transcript that cannot be read, written or gone on with."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
-from tumult_core._text import one_line
+from tumult_core._text import clean, one_line
 from tumult_core.engine import experiment_to_data, parse_experiment, validate_experiment
 from tumult_core.exceptions import DocumentError
 from tumult_core.lint import lint_document, repair_document
@@ -18,7 +18,7 @@ from tumult_core.problems import Problem, Severity
 from tumult_intelligence.policy import check_policy
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from tumult_core.catalog import Catalog
     from tumult_core.experiment import Experiment
@@ -67,6 +67,14 @@ class Rejected:
     text: str = ""
 
 
+def check_blocks(blocks: Iterable[Block], catalog: Catalog) -> tuple[Passed | Rejected, ...]:
+    """Judge the proposals of one answer, in order."""
+    verdicts: list[Passed | Rejected] = []
+    for block in blocks:
+        verdicts.append(check_block(block, catalog, [each for each in verdicts if isinstance(each, Passed)]))
+    return tuple(verdicts)
+
+
 def check_block(block: Block, catalog: Catalog, others: Iterable[Passed] = ()) -> Passed | Rejected:
     """Judge one proposal; ``others`` are those of the same answer that passed."""
     if not block.terminated:
@@ -76,7 +84,8 @@ def check_block(block: Block, catalog: Catalog, others: Iterable[Passed] = ()) -
         experiment = parse_experiment(text, source=f"proposal {block.index}")
     except DocumentError as error:
         return Rejected(block.index, title_in(block.text), error.problems, block.text)
-    problems = [*lint_document(text, severity=Severity.ERROR), *check_experiment(experiment, catalog, others)]
+    lints = lint_document(text, severity=Severity.ERROR)
+    problems = [*lints, *_unseen(text, lints), *check_experiment(experiment, catalog, others)]
     errors = tuple(problem for problem in problems if problem.severity is Severity.ERROR)
     if errors:
         return Rejected(block.index, experiment.title, errors, block.text)
@@ -91,6 +100,19 @@ def check_experiment(experiment: Experiment, catalog: Catalog, others: Iterable[
         message = f"it does the same as proposal {twin.index}, {one_line(twin.title, 80)!r}"
         found.append(Problem(Severity.ERROR, "", message, "propose something else", "duplicate"))
     return found
+
+
+def _unseen(text: str, lints: Iterable[Problem]) -> Iterator[Problem]:
+    """Find the characters that no reviewer sees, such as controls and Unicode tags, and that no lint named yet."""
+    named = {lint.line for lint in lints}
+    for number, line in enumerate(text.removeprefix("\ufeff").split("\n"), start=1):
+        kept = clean(line.removesuffix("\r"))
+        if number not in named and kept != line.removesuffix("\r"):
+            column = next(
+                (place for place, pair in enumerate(zip(line, kept, strict=False)) if pair[0] != pair[1]), len(kept)
+            )
+            message = f"the character U+{ord(line[column]):04X} cannot be seen"
+            yield Problem(Severity.ERROR, "", message, "remove it", "unseen", number, column + 1)
 
 
 def same_in_substance(one: Experiment, other: Experiment) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import stat
 from itertools import count
 from secrets import token_hex
 from typing import TYPE_CHECKING
@@ -71,7 +72,10 @@ def write_documents(folder: Path, documents: Iterable[Document]) -> tuple[Writte
 
     The folder is made where it is missing. One that cannot be written never stops the others.
     """
-    return tuple(_write_or_say(folder, document) for document in documents)
+    results = tuple(_write_or_say(folder, document) for document in documents)
+    if any(isinstance(result, Written) for result in results):
+        _sync(folder)
+    return results
 
 
 def _write_or_say(folder: Path, document: Document) -> Written | NotWritten:
@@ -93,7 +97,6 @@ def _write(folder: Path, document: Document) -> Written:
             except FileExistsError:
                 equals = equals or (path if _holds(path, content) else None)
             else:
-                _sync(folder)
                 return Written(path=path, equals=equals)
     raise AssertionError("the names never end")  # pragma: no cover
 
@@ -125,15 +128,22 @@ def _holds(path: Path, content: bytes) -> bool:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
         return False
-    with os.fdopen(descriptor, "rb") as file:
-        return os.fstat(descriptor).st_size == len(content) and file.read(len(content) + 1) == content
+    try:
+        found = os.fstat(descriptor)
+        return (
+            stat.S_ISREG(found.st_mode)
+            and found.st_size == len(content)
+            and os.read(descriptor, len(content)) == content
+        )
+    finally:
+        os.close(descriptor)
 
 
 def _sync(folder: Path) -> None:
-    # Makes the name itself durable; some file systems cannot, and the file is complete without it.
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        with contextlib.suppress(OSError):
+    """Make the names last through a power cut; the files themselves are complete without it."""
+    with contextlib.suppress(OSError):  # some file systems cannot
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
             os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        finally:
+            os.close(descriptor)
