@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,7 +11,6 @@ from hypothesis import strategies as st
 from tumult_core._toon_errors import decode_problem
 from tumult_core.exceptions import DocumentError
 from tumult_core.toon import loads_document
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tumult_core.problems import Problem

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+
 from attrs import frozen
 
 INDENT = 2

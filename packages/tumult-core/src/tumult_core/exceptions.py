@@ -43,7 +43,7 @@ class DocumentError(TumultError):
 
     def __str__(self) -> str:
         """Give one line a problem, each with its place."""
-        return "\n".join(f"{self.source}:{problem}" for problem in self.problems)
+        return "\n".join(problem.at(self.source) for problem in self.problems)
 
 
 class StoreError(TumultError):

@@ -45,3 +45,7 @@ class Problem:
         advice = "; ".join(filter(None, (self.hint, self.suggestion and f"write `{self.suggestion.strip()}`")))
         hint = f" ({advice})" if advice else ""
         return f"{place} {self.severity}:{path} {self.message}{hint}".strip()
+
+    def at(self, source: str) -> str:
+        """Give the problem as one line that begins with the file, as editors and terminals link it."""
+        return f"{source}:{self}" if self.line else f"{source}: {self}"
