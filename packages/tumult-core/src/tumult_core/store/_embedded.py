@@ -81,12 +81,20 @@ class EmbeddedStore:
         return tuple(RecommendationRecord(*row) for row in rows)
 
     def query(self, sql: str, *, max_rows: int = 1000, timeout_s: float = 30.0) -> Table:
-        """Answer one read-only statement in a process of its own, with limits."""
-        raise NotImplementedError
+        """Answer one read-only statement in a process of its own, with limits on rows, cells, memory and time."""
+        from tumult_core.store import _index
+        from tumult_core.store._query import query
+
+        self._must_exist()
+        index = self._folder / _index.NAME
+        return self._read(lambda _: query(index, sql, max_rows=max_rows, timeout_s=timeout_s), Table((), ()))
 
     def stats(self) -> Mapping[str, Any]:
-        """Give counts, sizes and versions."""
-        raise NotImplementedError
+        """Give location, condition, versions, the number of rows of each table, bytes on the disk and notes."""
+        from tumult_core.store._stats import facts_of_folder, facts_of_index
+
+        found = self._read(facts_of_index, {"condition": "missing"})
+        return {"location": self.location, **found, **facts_of_folder(self._folder), "notes": list(self._notes())}
 
     def rebuild(self) -> int:
         """Make the index anew from the record files, those set aside included, and give the number of runs in it."""

@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from tumult_core.store.values import Store
 
 VARIABLE = "TUMULT_STORE"
-GROUP = "tumult.stores"
+DISABLE, ONLY = "TUMULT_DISABLE_STORES", "TUMULT_ONLY_STORES"
+_NOT_ONE = ("its hook does not give one function", "tell its vendor")
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 
 
@@ -32,19 +33,32 @@ def open_store(location: str | None = None) -> Store:
     """
     where = location or default_location()
     if url := _URL.match(where):
-        return _served(url[1].lower())
+        return _served(where, url[1].lower())
     from tumult_core.store._embedded import EmbeddedStore
 
     return EmbeddedStore(Path(where).expanduser())
 
 
-def _served(scheme: str) -> Store:
-    from importlib.metadata import entry_points
-
+def _served(url: str, scheme: str) -> Store:
+    from tumult_core import hookspecs
+    from tumult_core._plugin_host import PluginLoadError, list_candidates, load
     from tumult_core.exceptions import StoreError
 
-    known = sorted(entry_points(group=GROUP).names)
-    raise StoreError(
-        f"no installed store serves {scheme}:// locations; known: a folder{''.join(f', {name}://' for name in known)}",
-        hint="install the distribution that brings it, or give a folder",
-    )
+    listing = list_candidates(hookspecs.STORES, disable_env=DISABLE, only_env=ONLY)
+    found = [candidate for candidate in listing.candidates if candidate.name == scheme]
+    problems = [problem for problem in listing.problems if problem.name == scheme and problem.kind != "duplicate"]
+    if len(found) != 1 or problems:
+        known = "".join(f", {name}://" for name in sorted({candidate.name for candidate in listing.candidates}))
+        reason = f" ({problems[0].reason})" if problems else f"; known: a folder{known}"
+        hint = problems[0].hint if problems else "install the distribution that brings it, or give a folder"
+        raise StoreError(f"no installed store serves {scheme}://{reason}", hint=hint)
+    (candidate,) = found
+    try:
+        (opener,) = load(candidate, hookspecs, "tumult_stores", hookspecs.PROJECT).results
+    except (PluginLoadError, ValueError) as error:
+        reason, hint = (error.reason, error.hint) if isinstance(error, PluginLoadError) else _NOT_ONE
+        raise StoreError(
+            f"the store for {scheme}:// of {candidate.distribution} cannot be used: {reason}", hint=hint
+        ) from error
+    store: Store = opener(url)
+    return store
