@@ -7,7 +7,7 @@ from attrs import evolve
 
 from tumult_core.catalog import Argument, Catalog
 from tumult_core.engine import parse_experiment, validate_experiment
-from tumult_core.experiment import EnvValue, Experiment, InlineValue, ProcessProvider, PythonProvider
+from tumult_core.experiment import EnvValue, ExactTolerance, Experiment, InlineValue, NativeProvider, ProcessProvider, PythonProvider
 from tumult_core.problems import Severity
 from tumult_core.store.values import ExperimentHistory, History
 from tumult_intelligence.advice import Past, advise
@@ -128,3 +128,29 @@ def test_the_same_input_gives_the_same_bytes(history: History, catalog: Catalog,
     one, other = (drafts(history, catalog, now_ns) for _ in range(2))
 
     assert one == other
+
+
+def test_where_nothing_is_required_the_first_argument_without_a_default_names_the_target(catalog: Catalog) -> None:
+    plugin = catalog.plugins[1]
+    arguments = (Argument("signal", default="TERM"), Argument("pid", "integer"), Argument("name", "string"))
+    kill = evolve(plugin.functions[0], arguments=arguments)
+    catalog = Catalog((evolve(plugin, functions=(kill,)),))
+
+    found = experiment(drafts(History(), catalog, 0)["tumult-process/kill"])
+
+    assert list(found.configuration) == ["pid"]
+    assert found.method[0].provider == NativeProvider("tumult-process", "kill", {"pid": "${config.pid}"})
+
+
+def test_a_probe_that_tells_yes_or_no_is_preferred_and_must_say_yes(catalog: Catalog) -> None:
+    def there(pid: int) -> bool:
+        return pid > 0
+
+    plugin = catalog.plugins[1]
+    exists = evolve(plugin.functions[3], name="zz-there", implementation=there)
+    catalog = Catalog((evolve(plugin, functions=(*plugin.functions, exists)),))
+
+    hypothesis = experiment(drafts(History(), catalog, 0)["tumult-process/suspend"]).steady_state_hypothesis
+
+    assert hypothesis is not None
+    assert [(probe.name, probe.tolerance) for probe in hypothesis.probes] == [("zz-there", ExactTolerance(True))]

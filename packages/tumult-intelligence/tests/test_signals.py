@@ -90,3 +90,13 @@ def test_it_counts_installed_actions(history: History, catalog: Catalog, now_ns:
 
     assert signals.installed_actions == 5
     assert [action.name for action in signals.with_coverage(Coverage.ONLY_FAILED)] == ["tumult-db-redis/block-clients"]
+
+
+def test_an_action_keeps_its_coverage_under_its_new_name() -> None:
+    function = Function("redis", "flush", PluginKind.NATIVE, "action", aliases=("flush-all",))
+    catalog = Catalog((Plugin("redis", PluginKind.NATIVE, "2", "", (function,), "x"),))
+    history = History(actions=(ActionHistory("script", "redis", "flush-all", 2, 1, 0, None),))
+
+    (action,) = derive_signals(history, catalog, now_ns=0).actions
+
+    assert (action.function, action.coverage) == ("flush", Coverage.TESTED)

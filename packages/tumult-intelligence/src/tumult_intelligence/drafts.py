@@ -9,13 +9,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from attrs import define, field
+from attrs import define, evolve, field
 
 from tumult_core.catalog import PluginKind
 from tumult_core.experiment import (
     Activity,
     ActivityType,
     EnvValue,
+    ExactTolerance,
     Experiment,
     Hypothesis,
     InlineValue,
@@ -64,8 +65,17 @@ class Unknowns:
         return f"${{config.{name}}}"
 
     def arguments(self, function: Function) -> dict[str, Any]:
-        """Give a placeholder for each argument that the function cannot do without."""
-        return {each.name: self.placeholder(each) for each in function.arguments or () if each.required}
+        """Give a placeholder for each argument that the operator has to give."""
+        return {each.name: self.placeholder(each) for each in needed(function)}
+
+
+def needed(function: Function) -> tuple[Argument, ...]:
+    """Give the arguments that the operator has to give: those that are required, and where none is, the first one that
+    has no default of its own: it names the target.
+    """
+    arguments = function.arguments or ()
+    required = tuple(each for each in arguments if each.required)
+    return required or tuple(each for each in arguments if each.default is None)[:1]
 
 
 def _unset(key: str, argument: Argument) -> EnvValue | InlineValue:
@@ -103,7 +113,7 @@ def _method(candidate: Candidate, catalog: Catalog, unknowns: Unknowns) -> Itera
         targets = [(candidate.signal.kinds[0], candidate.signal.plugin, candidate.signal.function)]
     else:
         targets = list(candidate.signal.actions)
-    known = {(function.plugin, function.name): function for function in candidate.functions}
+    known = {(each.plugin, name): each for each in candidate.functions for name in (each.name, *each.aliases)}
     for kind, plugin, name in targets:
         if (function := known.get((plugin, name))) is not None:
             yield _step(function, unknowns)
@@ -137,27 +147,38 @@ def _provider(function: Function, unknowns: Unknowns) -> NativeProvider | Script
 
 
 def _hypothesis(probe: Function, unknowns: Unknowns) -> Hypothesis:
-    return Hypothesis(title=f"{probe.plugin} {probe.name} finds what it should", probes=(_step(probe, unknowns),))
+    step = _step(probe, unknowns)
+    if _tells(probe):
+        step = evolve(step, tolerance=ExactTolerance(value=True))
+    return Hypothesis(title=f"{probe.plugin} {probe.name} finds what it should", probes=(step,))
 
 
 def _best_probe(functions: Iterable[Function], catalog: Catalog) -> Function | None:
-    """Give the probe that only looks, of the fault's own plugin, that takes the most of the fault's arguments and the
-    fewest others; by name where two do.
+    """Give the probe of the fault's own plugin that only looks, and whose arguments are closest to the fault's.
+
+    One that tells yes or no comes first; equals are in name order.
     """
     targets = tuple(functions)
     plugins = {(function.plugin, function.kind) for function in targets}
-    wanted = {argument.name for function in targets for argument in function.arguments or () if argument.required}
+    wanted = {argument.name for function in targets for argument in needed(function)}
     probes = [
         each
         for each in catalog.functions()
         if each.read_only and each.activity_type == "probe" and not each.missing and (each.plugin, each.kind) in plugins
     ]
-    return min(probes, key=lambda probe: (*_distance(probe, wanted), probe.plugin, probe.name), default=None)
+    return min(
+        probes, key=lambda each: (*_distance(each, wanted), not _tells(each), each.plugin, each.name), default=None
+    )
 
 
 def _distance(probe: Function, wanted: set[str]) -> tuple[int, int]:
-    needs = {argument.name for argument in probe.arguments or () if argument.required}
+    needs = {argument.name for argument in needed(probe)}
     return len(needs - wanted), -len(needs & wanted)
+
+
+def _tells(probe: Function) -> bool:
+    """Tell whether the probe gives true or false, as far as its signature says."""
+    return getattr(probe.implementation, "__annotations__", {}).get("return") in {bool, "bool"}
 
 
 def _rollbacks(candidate: Candidate, catalog: Catalog, unknowns: Unknowns) -> Iterator[Activity]:

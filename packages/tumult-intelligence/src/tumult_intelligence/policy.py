@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from attrs import evolve, frozen
 
-from tumult_core.catalog import Risk
+from tumult_core.catalog import PluginKind, Risk
 from tumult_core.experiment import (
     Activity,
     HttpProvider,
@@ -96,9 +96,9 @@ def _check_step(step: Step, catalog: Catalog) -> Iterator[Problem]:
 
 
 def _check_function(path: str, provider: NativeProvider | ScriptProvider, catalog: Catalog) -> Iterator[Problem]:
-    found = next(
-        (each for each in catalog.functions() if (each.plugin, each.name) == (provider.plugin, provider.function)), None
-    )
+    kind = PluginKind.NATIVE if isinstance(provider, NativeProvider) else PluginKind.SCRIPT
+    plugin = catalog.plugin(kind, provider.plugin)
+    found = plugin.function(provider.function) if plugin else None
     if found is not None and found.risk is Risk.HIGH:
         yield _review(path, f"{found.plugin}/{found.name} is of high risk", "run it where its harm is acceptable")
 

@@ -146,12 +146,12 @@ def _experiment_candidate(experiment: ExperimentSignal, known: dict[tuple[str, s
 
 
 def _by_target(catalog: Catalog) -> dict[tuple[str, str], Function]:
-    """Map (plugin, function) to the action; a Python plugin wins over a script plugin of the same name."""
+    """Map plugin and name, or alias, to the function; a Python plugin wins over a script plugin of the same name."""
     found: dict[tuple[str, str], Function] = {}
     for function in catalog.functions():
-        target = (function.plugin, function.name)
-        if target not in found or function.kind is PluginKind.NATIVE:
-            found[target] = function
+        for name in (function.name, *function.aliases):
+            if (function.plugin, name) not in found or function.kind is PluginKind.NATIVE:
+                found[function.plugin, name] = function
     return found
 
 

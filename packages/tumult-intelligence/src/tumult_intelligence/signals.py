@@ -149,16 +149,17 @@ def days_between(earlier_ns: int, now_ns: int) -> int:
 
 
 def _actions(executed: Iterable[ActionHistory], catalog: Catalog, now_ns: int) -> Iterable[ActionSignal]:
+    actions = [function for function in catalog.functions() if function.activity_type == ACTION]
+    canonical = {(each.plugin, alias): each.name for each in actions for alias in each.aliases}
     runs: dict[tuple[str, str], list[ActionHistory]] = {}
     for action in executed:
         if action.plugin:  # a process or http step has no plugin, and no catalog to be covered
-            runs.setdefault((action.plugin, action.function), []).append(action)
+            name = canonical.get((action.plugin, action.function), action.function)
+            runs.setdefault((action.plugin, name), []).append(action)
     functions: dict[tuple[str, str], list[Function]] = {}
-    for function in catalog.functions():
-        if function.activity_type == ACTION:
-            functions.setdefault((function.plugin, function.name), []).append(function)
-    probes = {(each.plugin, each.name) for each in catalog.functions()} - functions.keys()
-    for key in sorted((runs.keys() - probes) | functions.keys()):
+    for function in actions:
+        functions.setdefault((function.plugin, function.name), []).append(function)
+    for key in sorted(runs.keys() | functions.keys()):
         yield _action(key, runs.get(key, []), functions.get(key, []), now_ns)
 
 
