@@ -89,6 +89,14 @@ def test_a_closed_stdin_is_a_probe(tmp_path: Path) -> None:
     assert done.stdout == b"probe"
 
 
+def test_an_empty_file_on_stdin_is_a_probe(tmp_path: Path) -> None:
+    fake = FakeCli(tmp_path, answer="run", auth="probe")
+    (tmp_path / "empty").touch()
+    with (tmp_path / "empty").open("rb") as stdin:
+        done = subprocess.run([str(fake.path)], stdin=stdin, capture_output=True, check=True)
+    assert done.stdout == b"probe"
+
+
 def test_it_keeps_what_arrived(tmp_path: Path) -> None:
     fake = FakeCli(tmp_path / "bin", "acme", keep_env=["TERM", "ABSENT"])
     folder = tmp_path / "work"

@@ -106,8 +106,8 @@ class FakeCli:
     """Write a scripted executable into a folder, and read back what it was started with.
 
     Calls are told apart: ``version_args`` (by default ``--version``, ``-v``, ``-V`` or ``version``) and ``auth_args``
-    name the probes; of the rest, a call whose stdin is closed or a device such as ``/dev/null`` is a sign-in probe, and
-    any other is a run.
+    name the probes; of the rest, a call whose stdin is closed, an empty file or a device such as ``/dev/null`` is a
+    sign-in probe, and any other is a run.
 
     Args:
         folder: where the executable goes; its record goes beside it.

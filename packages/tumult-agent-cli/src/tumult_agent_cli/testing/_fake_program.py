@@ -30,9 +30,11 @@ def kind_of_call(args: list[str]) -> str:
     if PLAN["auth_args"] and args[: len(PLAN["auth_args"])] == PLAN["auth_args"]:
         return "auth"
     try:
-        return "auth" if stat.S_ISCHR(os.fstat(0).st_mode) else "run"
+        stdin = os.fstat(0)
     except OSError:
         return "auth"
+    nothing = stat.S_ISCHR(stdin.st_mode) or (stat.S_ISREG(stdin.st_mode) and stdin.st_size == 0)
+    return "auth" if nothing else "run"
 
 
 def open_record(kind: str) -> tuple[int, str]:
