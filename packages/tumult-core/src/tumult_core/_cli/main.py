@@ -27,7 +27,7 @@ INTERRUPTED = 130
 HELP = {
     "init": "Write a first experiment to start from.",
     "validate": "Check experiments and say everything that is wrong with them.",
-    "run": "Run an experiment and record what it found.",
+    "run": "Run the experiment in FILE and record what it found.",
     "plugins": "Show the actions and probes that are installed here.",
     "discover": "Another name for plugins.",
     "store": "Look after the recorded history.",
