@@ -13,3 +13,7 @@ class WeightsError(TumultError):
 
 class TranscriptError(TumultError):
     """A transcript that cannot be read, written or gone on with."""
+
+
+class InvestigationError(TumultError):
+    """An investigation that cannot begin."""

@@ -10,21 +10,17 @@ if TYPE_CHECKING:
     from tumult_agent_cli.values import Progress
 
 
-class ProgressLine:
-    """Shows the latest state of each agent on one line; silent unless stderr is a terminal."""
+class TerminalLine:
+    """A line on stderr that is written over and over; silent unless stderr is a terminal."""
 
     def __init__(self) -> None:
-        self._states: dict[str, str] = {}
         self._shown = False
 
-    def __call__(self, agent: str, progress: Progress) -> None:
-        """Show what an agent does."""
-        if not sys.stderr.isatty():
-            return
-        message = f" {progress.message}" if progress.message else ""
-        self._states[agent] = f"{agent}: {progress.kind}{message} ({progress.elapsed_s:.0f} s)"
-        self._write("; ".join(self._states.values()))
-        self._shown = True
+    def write(self, line: str) -> None:
+        """Put a line in place of the one before."""
+        if sys.stderr.isatty():
+            self._write(line)
+            self._shown = True
 
     def close(self) -> None:
         """Take the line away."""
@@ -37,3 +33,17 @@ class ProgressLine:
         width = shutil.get_terminal_size().columns - 1
         sys.stderr.write(f"\r\x1b[K{line[:width]}")
         sys.stderr.flush()
+
+
+class ProgressLine(TerminalLine):
+    """Shows the latest state of each agent on one line."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._states: dict[str, str] = {}
+
+    def __call__(self, agent: str, progress: Progress) -> None:
+        """Show what an agent does."""
+        message = f" {progress.message}" if progress.message else ""
+        self._states[agent] = f"{agent}: {progress.kind}{message} ({progress.elapsed_s:.0f} s)"
+        self.write("; ".join(self._states.values()))
