@@ -467,12 +467,13 @@ def test_any_experiment_survives_the_way_to_text_and_back(experiment: model.Expe
 
 
 def _parse_or_refuse(data: bytes | str) -> None:
+    problems: tuple[Problem, ...] = (Problem(Severity.ERROR, "", "none"),)
     try:
         parse_experiment(data)
     except DocumentError as error:
-        assert error.problems
-        assert all(problem.message for problem in error.problems)
-        assert str(error)
+        problems = error.problems
+    assert problems
+    assert all(problem.message and str(problem) for problem in problems)
 
 
 @given(st.binary(max_size=200))

@@ -21,7 +21,8 @@ _HYPOTHESIS = "steady_state_hypothesis.probes"
 # Words of a command line that change something. `kill -0` only looks, and a redirection to /dev or to a descriptor too.
 _CHANGES = re.compile(
     r"""
-    (?<![\w./-]) (?: rm | mv | cp | mkdir | rmdir | touch | truncate | dd | mkfs\S* | ln | chmod | chown | tee
+    (?<![\w./-]) (?: (?:/usr)? /s?bin/ )?
+    (?: rm | mv | cp | mkdir | rmdir | touch | truncate | dd | mkfs\S* | ln | chmod | chown | tee
       | pkill | killall | reboot | shutdown | iptables | setsid | nohup
       | kill (?! \s+ -0\b ) | sed \s+ -i | tc \s+ qdisc \s+ (?:add|del|change|replace)
       | docker \s+ (?:run|start|stop|kill|rm|pause|unpause|restart) | systemctl \s+ (?:start|stop|restart|kill)

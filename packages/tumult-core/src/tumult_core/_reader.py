@@ -115,6 +115,7 @@ def either(words: Sequence[str]) -> str:
 
 
 def closest(value: Any, known: Sequence[str]) -> str:
-    """Ask whether the closest known word was meant; empty where none is close."""
-    matches = get_close_matches(str(value)[:80].lower(), known, n=1)
-    return f"did you mean `{matches[0]}`?" if matches else ""
+    """Ask whether the closest known word was meant, in whatever case; empty where none is close."""
+    lower = {word.lower(): word for word in known}
+    matches = get_close_matches(str(value)[:80].lower(), lower, n=1)
+    return f"did you mean `{lower[matches[0]]}`?" if matches else ""

@@ -72,8 +72,8 @@ def write_starter(path: Path) -> Path:
     Raises:
         TumultError: something is there already, or it cannot be written; nothing was changed.
     """
-    path = path / "experiment.toon" if path.is_dir() else path
     try:
+        path = path / "experiment.toon" if path.is_dir() else path
         with path.open("x", encoding="utf-8", newline="\n") as file:
             file.write(STARTER)
     except FileExistsError:
