@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 import threading
 import time
 from typing import TYPE_CHECKING
@@ -12,7 +11,7 @@ from attrs import evolve
 
 from tumult_agent_cli._runner import run_invocation
 from tumult_agent_cli._signals import held_back
-from tumult_agent_cli._text import mask, one_line
+from tumult_agent_cli._text import one_line
 from tumult_agent_cli.exceptions import (
     AgentCliError,
     BinaryNotFound,
@@ -22,6 +21,7 @@ from tumult_agent_cli.exceptions import (
     OutputParse,
     Timeout,
 )
+from tumult_agent_cli.judging import ended_how, said
 from tumult_agent_cli.values import Progress, ProgressKind
 
 if TYPE_CHECKING:
@@ -208,7 +208,7 @@ def _explained(adapter: AgentCliAdapter, raw: RawOutput) -> str:
         text = adapter.explain_failure(raw)
     except Exception:  # noqa: BLE001  the failure to explain must not hide the failure
         text = raw.stderr[-_PARTIAL_KEPT:]
-    return one_line(mask(text)) or ended_how(raw)
+    return said(text) or ended_how(raw)
 
 
 def _oddities(raw: RawOutput) -> tuple[str, ...]:
@@ -223,16 +223,6 @@ def _oddities(raw: RawOutput) -> tuple[str, ...]:
     if raw.truncated:
         found.append("the CLI printed more than the limit; a part of its output is lost")
     return tuple(found)
-
-
-def ended_how(raw: RawOutput) -> str:
-    """Say in a few words how the process ended."""
-    if raw.signal is not None:
-        try:
-            return f"ended by {signal.Signals(raw.signal).name}"
-        except ValueError:
-            return f"ended by signal {raw.signal}"
-    return f"ended with exit code {raw.exit_code}"
 
 
 def _context(probe: CliProbe, request: PromptRequest, watch: _Watch) -> str:

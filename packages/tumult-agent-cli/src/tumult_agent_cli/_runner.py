@@ -58,6 +58,7 @@ def run_invocation(
     on_progress: OnProgress | None = None,
     cancel: threading.Event | None = None,
     max_output_bytes: int = MAX_OUTPUT_BYTES,
+    grace_s: float | None = None,
 ) -> RawOutput:
     """Run a command to its end, or end it, and give its output.
 
@@ -74,6 +75,7 @@ def run_invocation(
         on_progress: is told what happens, in this thread; what it raises ends the run and comes out of here.
         cancel: ends the run when another thread sets it.
         max_output_bytes: more than this on stdout or stderr ends the run.
+        grace_s: between SIGTERM and SIGKILL; by default ``GRACE_S``.
 
     Raises:
         BinaryNotFound: the program cannot be started.
@@ -85,7 +87,8 @@ def run_invocation(
         tempfile.TemporaryDirectory(prefix="tumult-agent-", ignore_cleanup_errors=True) as folder,
     ):
         files = _Files.create(Path(folder), stdin)
-        run = _Run(invocation, files, parse_progress, on_progress, cancel, pending, name, max_output_bytes)
+        grace_s = GRACE_S if grace_s is None else grace_s
+        run = _Run(invocation, files, parse_progress, on_progress, cancel, pending, name, max_output_bytes, grace_s)
         return run()
 
 
@@ -133,6 +136,7 @@ class _Run:
     pending: Pending
     name: str
     max_output_bytes: int
+    grace_s: float
     started: float = field(factory=time.monotonic)
     active: float = field(factory=time.monotonic)
     told: float = 0.0
@@ -140,6 +144,7 @@ class _Run:
     retries: int = 0
     final_at: float | None = None
     is_hopeless: bool = False
+    is_stuck: bool = False
 
     def __call__(self) -> RawOutput:
         with closing(Tail(self.files.stdout)) as stdout:
@@ -148,7 +153,7 @@ class _Run:
                 self._tell(Progress(ProgressKind.STARTED))
                 ending = self._watch(child, stdout)
             finally:
-                grace = GRACE_S if child.returncode is None else REST_GRACE_S
+                grace = self.grace_s if child.returncode is None else min(REST_GRACE_S, self.grace_s)
                 child.end(grace, hurry=lambda: self.pending.is_hurried)
             self._read(stdout, last=True)
         return self._output(child.returncode, ending)
@@ -213,7 +218,8 @@ class _Run:
         self.retries = self.retries + 1 if progress.kind is ProgressKind.RETRYING else 0
         if progress.final and self.final_at is None:
             self.final_at = time.monotonic()
-        self.is_hopeless = self.is_hopeless or progress.hopeless
+        self.is_hopeless = self.is_hopeless or progress.hopeless or (progress.stuck and self.is_stuck)
+        self.is_stuck = progress.stuck
         self._tell(progress)
 
     def _tell(self, progress: Progress) -> None:

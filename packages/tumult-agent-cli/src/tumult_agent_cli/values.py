@@ -175,6 +175,7 @@ class Progress:
         elapsed_s: since the start of the run; filled in by the runner.
         final: the answer is complete: a process that lingers after it may be ended.
         hopeless: this will not heal by waiting: the runner ends the run and the adapter judges what is there.
+        stuck: this may heal; the second such event in a row counts as hopeless.
     """
 
     kind: ProgressKind
@@ -184,6 +185,7 @@ class Progress:
     elapsed_s: float = 0.0
     final: bool = False
     hopeless: bool = False
+    stuck: bool = False
 
 
 @frozen

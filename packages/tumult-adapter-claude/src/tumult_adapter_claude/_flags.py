@@ -1,0 +1,75 @@
+"""What Claude Code is started with, and from which version it takes it. Measured with the published packages."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from attrs import frozen
+
+from tumult_agent_cli.probing import at_least
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+FIRST_LINE = "The text below is the request, word for word.\n\n"
+"""Put before the prompt: one that begins with ``/`` is a command to every version, and runs instead of being sent."""
+
+AUTH_STATUS_FLOOR = "2.1.120"
+"""An older version takes the words ``auth status`` for a prompt."""
+
+ENV = {
+    "CLAUDE_CODE_DISABLE_ATTACHMENTS": "1",  # a word that begins with @ is a file to read and send, to every version
+    "CLAUDE_CODE_MAX_RETRIES": "2",  # else eleven tries, three minutes, for a key that is wrong
+    "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+    "DISABLE_AUTOUPDATER": "1",
+}
+
+OTHER_KEYS = (
+    "OPENAI_API_KEY",
+    "CODEX_API_KEY",
+    "GEMINI_API_KEY",
+    "MISTRAL_API_KEY",
+    "OPENROUTER_API_KEY",
+    "XAI_API_KEY",
+)
+"""Of other vendors; not passed on. Cloud credentials are, since Claude Code may need them."""
+
+
+@frozen
+class Flag:
+    """One thing to ask of the CLI.
+
+    Attributes:
+        argv: how to say it.
+        floor: the first version that knows it.
+        gap: what an older version does instead, for a person; empty where another flag or variable does the same.
+        optional: nothing is less safe without it.
+    """
+
+    argv: tuple[str, ...]
+    floor: str
+    gap: str = ""
+    optional: bool = False
+
+
+FLAGS = (
+    Flag(("--setting-sources", ""), "2.0.10", "it loads settings and runs hooks of this user and folder"),
+    Flag(("--strict-mcp-config",), "2.0.10", "it starts the MCP servers of this user and folder"),
+    Flag(("--tools", ""), "2.0.77", "it keeps its tools, and may read files"),
+    Flag(("--disable-slash-commands",), "2.0.77", optional=True),
+    Flag(("--no-session-persistence",), "2.0.77", "it keeps a transcript under ~/.claude/projects", optional=True),
+    # A second lock on files named in the prompt, and on settings.
+    Flag(("--restricted",), "2.1.248", optional=True),
+)
+
+
+def known_to(version: str | None) -> tuple[Flag, ...]:
+    """Give the flags that a version takes; of an unknown one it is believed that it takes all."""
+    return tuple(flag for flag in FLAGS if version is None or at_least(version, flag.floor))
+
+
+def gaps_of(version: str | None) -> Iterator[str]:
+    """Say what a version cannot switch off, and which can."""
+    for flag in FLAGS:
+        if flag.gap and flag not in known_to(version):
+            yield f"Claude Code {version} is older than {flag.floor}: {flag.gap}"

@@ -1,0 +1,89 @@
+"""What Codex is started with, and from which version it takes it. Measured with the published packages."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from attrs import frozen
+
+from tumult_agent_cli.probing import at_least
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+OLDEST = "0.44.0"
+"""An older version prints other events, and ends a failed turn with exit code 0."""
+
+OTHER_KEYS = (
+    "ANTHROPIC_API_KEY",
+    "ANTHROPIC_AUTH_TOKEN",
+    "CLAUDE_CODE_OAUTH_TOKEN",
+    "GEMINI_API_KEY",
+    "MISTRAL_API_KEY",
+    "OPENROUTER_API_KEY",
+    "XAI_API_KEY",
+)
+"""Of other vendors; not passed on."""
+
+
+@frozen
+class Flag:
+    """One thing to ask of the CLI.
+
+    Attributes:
+        argv: how to say it.
+        floor: the first version that knows it.
+        gap: what an older version does instead, for a person.
+        optional: nothing is less safe without it.
+    """
+
+    argv: tuple[str, ...]
+    floor: str
+    gap: str = ""
+    optional: bool = False
+
+
+FLAGS = (
+    Flag(("--ephemeral",), "0.100.0", "it keeps a transcript under ~/.codex/sessions", optional=True),
+    Flag(("--ignore-user-config",), "0.122.0", "it loads the settings of this user"),
+    Flag(("--ignore-rules",), "0.122.0", "it follows this user's rules for commands"),
+)
+
+SHELL_OFF_FLOOR = "0.60.1"
+SHELL_GAP = "it keeps a shell in a read-only sandbox, and may read files"
+
+# Every version takes any setting; one that does not know it says so in an event, or nothing.
+SETTINGS = (
+    "features.shell_tool=false",
+    "features.unified_exec=false",
+    "features.view_image=false",
+    "features.apps=false",
+    "features.plugins=false",
+    "features.hooks=false",
+    "features.multi_agent=false",
+    "features.browser_use=false",
+    "features.computer_use=false",
+    "features.image_generation=false",
+    "features.memories=false",
+    "features.shell_snapshot=false",  # leaves a shell behind
+    "features.unbounded_connection_retries=false",  # waits for a network without end
+    "mcp_servers={}",
+    "project_doc_max_bytes=0",  # AGENTS.md of the folder
+    'web_search="disabled"',
+    'approval_policy="never"',
+)
+IGNORED_SETTING = r"unrecognized configuration setting"
+
+
+def known_to(version: str | None) -> tuple[Flag, ...]:
+    """Give the flags that a version takes; of an unknown one it is believed that it takes all."""
+    return tuple(flag for flag in FLAGS if version is None or at_least(version, flag.floor))
+
+
+def gaps_of(version: str) -> Iterator[str]:
+    """Say what a version cannot switch off, and which can."""
+    for flag in FLAGS:
+        if not at_least(version, flag.floor):
+            yield f"Codex {version} is older than {flag.floor}: {flag.gap}"
+    if not at_least(version, SHELL_OFF_FLOOR):
+        yield f"Codex {version} is older than {SHELL_OFF_FLOOR}: {SHELL_GAP}"
