@@ -90,6 +90,7 @@ async def run_prompt_async(
         except asyncio.CancelledError:
             cancel.set()
             await asyncio.wait([run])
+            run.exception()  # looked at, else asyncio reports it as never retrieved
             raise
 
 
