@@ -153,7 +153,7 @@ _EXPERIMENT = Record(
     },
 )
 
-_RECORDS = {
+RECORDS = {
     record.make: record
     for record in (
         *(_ENV_VALUE, _INLINE_VALUE, _FILE_VALUE, *_PROVIDERS, *_TOLERANCES, _ACTIVITY, _HYPOTHESIS, _GUARD),
@@ -171,7 +171,7 @@ def structure(data: Mapping[str, Any], reader: Reader) -> model.Experiment | Non
 def to_data(value: Any) -> Any:
     """Give any value of an experiment as JSON-like data: keys in the order of the format, defaults left out."""
     if has(type(value)):
-        return to_data(_RECORDS[type(value)].to_data(value))
+        return to_data(RECORDS[type(value)].to_data(value))
     if isinstance(value, Mapping):
         return {key: to_data(item) for key, item in value.items()}
     if isinstance(value, tuple | list):
