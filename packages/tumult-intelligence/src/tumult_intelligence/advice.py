@@ -148,7 +148,8 @@ def _draft(ranked: Ranked, catalog: Catalog) -> Draft:
 def _notes(past: Past, catalog: Catalog, unmatched: tuple[str, ...], candidates: int) -> Iterator[str]:
     yield from (one_line(note) for note in past.history.notes)
     if past.problem is None and not past.history.runs:
-        yield "The history is empty: the ranking rests on the catalog alone. Run an experiment with `tumult run`."
+        what = "There is no history yet" if past.history.condition == "missing" else "The history is empty"
+        yield f"{what}: the ranking rests on the catalog alone. Run an experiment with `tumult run`."
     for problem in catalog.problems:
         yield f"The plugin {one_line(problem.name, 80)} is left out: {one_line(problem.reason)}"
     if unmatched:

@@ -33,9 +33,6 @@ if TYPE_CHECKING:
     from tumult_intelligence.recommendation import Recommendation
     from tumult_intelligence.signals import Signals
 
-MIN_PROMPT_BYTES = 16_384
-"""Below this the parts that cannot be cut do not fit with anything beside them."""
-
 
 @frozen
 class Prompt:
