@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tumult_core.journal import Journal
 
 # A step's output is one line of the file, and JSON inside it nests by two levels at most for each of its own.
-LIMITS = evolve(toon.JOURNAL_LIMITS, max_line=64 << 20, max_depth=128)
+LIMITS = evolve(toon.JOURNAL_LIMITS, max_line=64 << 20, max_depth=128, max_field_groups=64)
 
 
 @frozen
@@ -43,12 +43,13 @@ class Reservation:
             JournalError: it exists and ``force`` is not set, it is no regular file, or its folder cannot be written.
         """
         path = path.absolute()
-        draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+        draft = path.with_name(f".tumult-{secrets.token_hex(8)}.tmp")
         try:
             _create(draft)
             return cls(path, _claim(path, force), draft)
         except (OSError, JournalError) as error:
-            draft.unlink(missing_ok=True)
+            with suppress(OSError):
+                draft.unlink(missing_ok=True)
             raise _journal_error(path, error) from error
 
     def write(self, journal: Journal) -> None:

@@ -37,10 +37,6 @@ class Masker:
         """Make one for secret values: strings, or containers of strings and numbers."""
         return cls(tuple(sorted({form for secret in secrets for leaf in leaves(secret) for form in _forms(leaf)})))
 
-    def extended(self, secrets: Iterable[Any]) -> Masker:
-        """Give one that masks ``secrets`` too."""
-        return Masker(tuple(sorted({*self.forms, *Masker.of(secrets).forms})))
-
     def text(self, text: str) -> str:
         """Mask secrets in ``text``."""
         head, *rest = CUT.split(text)

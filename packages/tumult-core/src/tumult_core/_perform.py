@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-from attrs import asdict, evolve, frozen
+from attrs import asdict, frozen
 
 from tumult_core import providers
 from tumult_core._tolerance import Verdict, evaluate
@@ -37,7 +37,7 @@ class Setting:
 
     Attributes:
         environ: the environment of child processes.
-        masker: knows the secrets of the experiment.
+        masker: knows the secrets of the experiment and of its steps' arguments.
     """
 
     catalog: Catalog
@@ -59,7 +59,6 @@ def perform(
     A cancellation before it starts makes it ``skipped``, one while it runs ``cancelled``.
     """
     identity = providers.describe(activity.provider, setting.catalog)
-    setting = evolve(setting, masker=setting.masker.extended(identity.secrets))
     if cancellation.wait(activity.pause_before_s):
         return _finish(activity, phase, identity, _SKIPPED, setting, time.time_ns(), 0)
     setting.emit(RunEvent(EventKind.STEP_STARTED, phase, setting.masker.text(activity.name)))

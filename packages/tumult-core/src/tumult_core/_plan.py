@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import asdict, frozen
 
 from tumult_core import providers
+from tumult_core._activities import steps
 from tumult_core._documents import experiment_to_data
 from tumult_core._masking import Masker
 from tumult_core._perform import tolerance_data
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from tumult_core.catalog import Catalog
-    from tumult_core.experiment import Activity, Experiment, Provider
+    from tumult_core.experiment import Experiment, Provider
 
 
 @frozen
@@ -26,7 +27,7 @@ class PlannedStep:
     """One step that a run would perform.
 
     Attributes:
-        section: ``controls``, ``hypothesis``, ``guards``, ``method`` or ``rollbacks``.
+        section: ``controls``, ``steady_state_hypothesis``, ``guards``, ``method`` or ``rollbacks``.
         kind: the provider's type.
         call: the command line, the request, or the function, as one line; secrets masked.
         arguments: JSON-like; secrets masked.
@@ -80,7 +81,7 @@ def plan_experiment(
     data = experiment_to_data(resolved)
     return Plan(
         title=resolved.title,
-        steps=tuple(_steps(resolved, catalog)),
+        steps=tuple(_steps(resolved, catalog, Masker.of(providers.secret_arguments(resolved, catalog)))),
         max_concurrent_faults=resolved.max_concurrent_faults,
         baseline=data.get("baseline"),
         load=data.get("load"),
@@ -88,43 +89,38 @@ def plan_experiment(
     )
 
 
-def _steps(experiment: Experiment, catalog: Catalog) -> Iterator[PlannedStep]:
-    hypothesis = experiment.steady_state_hypothesis
+def _steps(experiment: Experiment, catalog: Catalog, masker: Masker) -> Iterator[PlannedStep]:
     for control in experiment.controls:
-        yield _planned("controls", control.name, "control", control.provider, catalog)
-    for probe in hypothesis.probes if hypothesis else ():
-        yield _step("hypothesis", probe, catalog)
-    for guard in experiment.guards:
-        yield _step("guards", guard.probe, catalog)
-    for activity in experiment.method:
-        yield _step("method", activity, catalog)
-    for activity in experiment.rollbacks:
-        yield _step("rollbacks", activity, catalog)
-
-
-def _step(section: str, activity: Activity, catalog: Catalog) -> PlannedStep:
-    return _planned(
-        section,
-        activity.name,
-        str(activity.activity_type),
-        activity.provider,
-        catalog,
-        tolerance=tolerance_data(activity.tolerance),
-        background=activity.background,
-        pause_before_s=activity.pause_before_s,
-        pause_after_s=activity.pause_after_s,
-    )
+        yield _planned("controls", control.name, "control", control.provider, catalog, masker)
+    for step in steps(experiment):
+        activity = step.activity
+        yield _planned(
+            step.section.partition(".")[0],
+            activity.name,
+            str(activity.activity_type),
+            activity.provider,
+            catalog,
+            masker,
+            tolerance=masker.data(tolerance_data(activity.tolerance)),
+            background=activity.background,
+            pause_before_s=activity.pause_before_s,
+            pause_after_s=activity.pause_after_s,
+        )
 
 
 def _planned(
-    section: str, name: str, activity_type: str, provider: Provider, catalog: Catalog, **more: Any
+    section: str, name: str, activity_type: str, provider: Provider, catalog: Catalog, masker: Masker, **more: Any
 ) -> PlannedStep:
     identity = providers.describe(provider, catalog)
-    masker = Masker.of(identity.secrets)
-    limit = identity.timeout_s if provider.timeout_s is None else provider.timeout_s
-    arguments = masker.data(identity.arguments)
     return PlannedStep(
-        section, name, activity_type, identity.kind, masker.text(_call(identity)), arguments, limit, **more
+        section=section,
+        name=masker.text(name),
+        activity_type=activity_type,
+        kind=identity.kind,
+        call=masker.text(_call(identity)),
+        arguments=masker.data(identity.arguments),
+        timeout_s=identity.timeout_s if provider.timeout_s is None else provider.timeout_s,
+        **more,
     )
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import define, field
 
-from tumult_core import __version__
+from tumult_core import __version__, providers
 from tumult_core._cancellation import Cancellation
 from tumult_core._documents import experiment_to_data
 from tumult_core._hypothesis import look, recover
@@ -77,10 +77,12 @@ def run_experiment(
     environ = dict(os.environ if environ is None else environ)
     configuration = resolve_configuration(experiment, environ, variables or {})
     secrets = resolve_secrets(experiment, environ)
+    resolved = substitute_experiment(experiment, configuration, secrets)
+    masker = Masker.of([*secrets.secrets, *providers.secret_arguments(resolved, catalog)])
     run = Run(
         document=experiment,
-        resolved=substitute_experiment(experiment, configuration, secrets),
-        setting=Setting(catalog, environ, Masker.of(secrets.secrets), Emitter(on_event)),
+        resolved=resolved,
+        setting=Setting(catalog, environ, masker, Emitter(on_event)),
         strategy=rollback_strategy,
         recovery_timeout_s=recovery_timeout_s,
         interrupt=interrupt or Cancellation(),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import frozen
 
 from tumult_core import experiment as document
+from tumult_core._activities import providers as all_providers
 from tumult_core.providers import _http, _native, _process, _python, _script
 from tumult_core.providers._values import Call, Identity, Outcome
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
     from tumult_core.catalog import Catalog
 
-__all__ = ["Call", "Identity", "Outcome", "describe", "execute"]
+__all__ = ["Call", "Identity", "Outcome", "describe", "execute", "secret_arguments"]
 
 
 @frozen
@@ -36,6 +37,11 @@ _HANDLERS: dict[type, _Handler] = {
 def describe(provider: document.Provider, catalog: Catalog) -> Identity:
     """Say what ``provider`` executes; nothing runs."""
     return _HANDLERS[type(provider)].describe(provider, catalog)
+
+
+def secret_arguments(experiment: document.Experiment, catalog: Catalog) -> tuple[Any, ...]:
+    """Give what is secret by its nature in the arguments of all steps, literals of the document included."""
+    return tuple(secret for _, provider in all_providers(experiment) for secret in describe(provider, catalog).secrets)
 
 
 def execute(provider: document.Provider, call: Call) -> Outcome:

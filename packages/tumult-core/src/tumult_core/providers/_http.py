@@ -149,9 +149,9 @@ def _reason(error: Exception, provider: HttpProvider) -> str:
 def _root(error: BaseException) -> str:
     """Give the system's own words, which the client wraps several times."""
     words = str(error)
-    cause: BaseException | None = error
-    while cause := cause.__cause__ or cause.__context__:
-        cause = cause.exceptions[0] if isinstance(cause, BaseExceptionGroup) else cause
+    cause = error
+    while inner := cause.__cause__ or cause.__context__:
+        cause = inner.exceptions[0] if isinstance(inner, BaseExceptionGroup) else inner
         if isinstance(cause, OSError):
             words = os.strerror(cause.errno) if cause.errno and cause.errno > 0 else str(cause)
     return words
