@@ -23,7 +23,7 @@ def site(tmp_path: Path) -> SiteDir:
 
 def listed(*sites: SiteDir, **environ: str) -> Listing:
     path = [str(site.path) for site in sites]
-    return list_candidates(GROUP, disable_env="OFF", only_env="ONLY", environ=environ, path=path)
+    return list_candidates(GROUP, disable_env="OFF", only_env="ONLY", environ=environ, path=path, sectionless=True)
 
 
 def names(listing: Listing) -> list[str]:
@@ -62,6 +62,12 @@ def test_other_groups_and_other_distributions_are_no_concern(site: SiteDir) -> N
     (site.path / "file.dist-info").write_text("")
     (site.path / "~op-1.0.dist-info").mkdir()
     assert listed(site) == Listing((), (), ())
+
+
+def test_a_file_without_any_section_concerns_those_who_ask_for_it(site: SiteDir) -> None:
+    site.add("acme", entry_points="acme = acme")
+    assert list_candidates(GROUP, path=[str(site.path)]) == Listing((), (), ())
+    assert problem(listed(site)).reason == "entry_points.txt has no section"
 
 
 @pytest.mark.parametrize(

@@ -76,6 +76,7 @@ def list_candidates(
     only_env: str = "",
     environ: Mapping[str, str] = os.environ,
     path: Sequence[str] | None = None,
+    sectionless: bool = False,
 ) -> Listing:
     """List the entry points of ``group``; imports nothing and never raises for what is installed.
 
@@ -89,8 +90,9 @@ def list_candidates(
         only_env: the variable with those that alone are to be used.
         environ: where the variables are looked up.
         path: where to look; None is ``sys.path`` without the working directory.
+        sectionless: also tell of files without any section, which may be meant for this group or for any other.
     """
-    chosen, problems = _drop_duplicates(read_records(_search_path(path), group))
+    chosen, problems = _drop_duplicates(read_records(_search_path(path), group, sectionless=sectionless))
     candidates = [
         Candidate(group, name, value, record.distribution, record.version, record.path)
         for record in chosen

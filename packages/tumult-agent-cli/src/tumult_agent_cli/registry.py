@@ -62,7 +62,10 @@ class AdapterRegistry:
             environ: holds TUMULT_DISABLE_ADAPTERS and TUMULT_ONLY_ADAPTERS, comma-separated names.
             path: where to look for metadata; None is ``sys.path`` without the working directory.
         """
-        return cls(list_candidates(GROUP, disable_env=DISABLE_ENV, only_env=ONLY_ENV, environ=environ, path=path))
+        listing = list_candidates(
+            GROUP, disable_env=DISABLE_ENV, only_env=ONLY_ENV, environ=environ, path=path, sectionless=True
+        )
+        return cls(listing)
 
     def names(self) -> tuple[str, ...]:
         """Give each name that ``get`` takes, sorted: ``DISTRIBUTION:NAME`` where two distributions bring it."""

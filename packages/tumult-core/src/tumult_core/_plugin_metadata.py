@@ -52,10 +52,10 @@ def normalise(distribution: str) -> str:
     return re.sub(r"[-_.]+", "-", distribution).lower()
 
 
-def read_records(places: Iterable[str], group: str) -> list[Record]:
+def read_records(places: Iterable[str], group: str, *, sectionless: bool) -> list[Record]:
     """Read each distribution that has something to do with ``group``, and every other copy of the same one."""
     folders = [(*folder, index) for index, place in enumerate(places) for folder in _metadata_folders(place)]
-    read = [(folder, _record(*folder, group)) for folder in folders]
+    read = [(folder, _record(*folder, group, sectionless=sectionless)) for folder in folders]
     names = {record.distribution for _, record in read if record is not None}
     return [
         record or _identity(*folder)
@@ -102,13 +102,14 @@ def _text_of(read_text: Callable[[str], str | None], name: str) -> bytes | None:
     return None if text is None else text.encode()
 
 
-def _record(path: str, read: Reader, place: int, group: str) -> Record | None:
+def _record(path: str, read: Reader, place: int, group: str, *, sectionless: bool) -> Record | None:
     """Read one metadata folder; None where it has nothing to do with the group."""
     try:
         data = read("entry_points.txt") or b""
     except OSError as error:
         return _identity(path, read, place)._replace(broken=f"entry_points.txt cannot be read: {error.strerror}")
-    if group.encode() not in data and (not data.strip() or _has_section(data)):
+    lost = sectionless and bool(data.strip()) and not _has_section(data)
+    if group.encode() not in data and not lost:
         return None
     try:
         entries, complaints = _parse(data.decode(), group)
