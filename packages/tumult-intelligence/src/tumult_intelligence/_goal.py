@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Any
 
 from attrs import field, frozen
 
@@ -54,7 +55,7 @@ class Goal:
         weights: dict[str, float] = {}
         unmatched: list[str] = []
         for word in _words(goal):
-            (stem,) = stems(word)
+            stem = _stem(word)
             count = sum(stem in text.names or stem in text.descriptions for text in candidates)
             if count:
                 weights[stem] = math.log1p((len(candidates) - count + 0.5) / (count + 0.5))
@@ -76,10 +77,19 @@ def _match(stem: str, text: Text) -> float:
 
 def stems(*texts: str) -> frozenset[str]:
     """Give the stems of the words of ``texts`` (Snowball, English), the common little words left out."""
+    return frozenset(_stem(word) for text in texts for word in _words(text))
+
+
+@lru_cache(maxsize=10_000)
+def _stem(word: str) -> str:
+    return str(_stemmer().stemWord(word))
+
+
+@cache
+def _stemmer() -> Any:
     from snowballstemmer import stemmer  # type: ignore[import-untyped]  # costly to load: every language
 
-    words = [word for text in texts for word in _words(text)]
-    return frozenset(stemmer("english").stemWords(words))
+    return stemmer("english")
 
 
 def _words(text: str) -> list[str]:

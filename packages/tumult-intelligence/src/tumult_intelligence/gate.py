@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from attrs import frozen
+from attrs import field, frozen
 
 from tumult_core._text import clean, one_line
 from tumult_core.engine import experiment_to_data, parse_experiment, validate_experiment
@@ -42,6 +42,7 @@ class Passed:
         index: of the proposal in its answer, counted from 1.
         text: the document as it will be written.
         notes: repairs, warnings and marks for review.
+        substance: what it does as canonical JSON, whatever it is called.
     """
 
     index: int
@@ -49,6 +50,11 @@ class Passed:
     text: str
     experiment: Experiment
     notes: tuple[Problem, ...] = ()
+    substance: str = field(init=False, eq=False, repr=False)
+
+    @substance.default
+    def _substance(self) -> str:
+        return substance_of(self.experiment)
 
 
 @frozen
@@ -95,7 +101,8 @@ def check_block(block: Block, catalog: Catalog, others: Iterable[Passed] = ()) -
 def check_experiment(experiment: Experiment, catalog: Catalog, others: Iterable[Passed] = ()) -> list[Problem]:
     """Give everything about an experiment that the gate refuses (errors) or remarks (warnings)."""
     found = [*validate_experiment(experiment, catalog, strict=True), *check_policy(experiment, catalog)]
-    twin = next((other for other in others if same_in_substance(other.experiment, experiment)), None)
+    own = substance_of(experiment)
+    twin = next((other for other in others if other.substance == own), None)
     if twin is not None:
         message = f"it does the same as proposal {twin.index}, {one_line(twin.title, 80)!r}"
         found.append(Problem(Severity.ERROR, "", message, "propose something else", "duplicate"))
@@ -115,12 +122,7 @@ def _unseen(text: str, lints: Iterable[Problem]) -> Iterator[Problem]:
             yield Problem(Severity.ERROR, "", message, "remove it", "unseen", number, column + 1)
 
 
-def same_in_substance(one: Experiment, other: Experiment) -> bool:
-    """Tell whether two experiments do the same, whatever they are called."""
-    return substance(one) == substance(other)
-
-
-def substance(experiment: Experiment) -> str:
+def substance_of(experiment: Experiment) -> str:
     """Give what an experiment does as canonical JSON."""
     data: dict[str, Any] = experiment_to_data(experiment)
     for key in _SAYS_NOTHING:

@@ -24,7 +24,7 @@ from tumult_intelligence.agent_loop import (
     TotalUsage,
 )
 from tumult_intelligence.answer import Block, parse_answer
-from tumult_intelligence.gate import Passed, Rejected, check_block, same_in_substance
+from tumult_intelligence.gate import Passed, Rejected, check_block
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -186,9 +186,7 @@ def _calls(blocks: Iterable[Block], desk: Desk) -> Iterable[ToolCall]:
 
 
 def _is_known(verdict: Passed | Rejected, passed: Iterable[Passed]) -> bool:
-    return isinstance(verdict, Passed) and any(
-        same_in_substance(verdict.experiment, other.experiment) for other in passed
-    )
+    return isinstance(verdict, Passed) and verdict.substance in {other.substance for other in passed}
 
 
 def _complaint(pending: Sequence[Rejected], rounds: int) -> str:
