@@ -138,9 +138,9 @@ def read(path: Path) -> Record:
     """
     try:
         head, _, body = path.read_bytes().partition(b"\n")
-        header = json.loads(head)
+        header = json.loads(head.decode("ascii"))
         _check(header, FORMATS[kind_of(path)], body)
-        lines = tuple(json.loads(line) for line in body.splitlines())
+        lines = tuple(json.loads(line) for line in body.decode("ascii").splitlines())
     except (ValueError, KeyError, TypeError, RecursionError, OSError) as error:
         raise Unreadable(f"{type(error).__name__}: {error}") from error
     if not lines or len(lines) != header["lines"] or not all(isinstance(line, dict) for line in lines):
