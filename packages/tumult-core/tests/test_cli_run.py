@@ -194,7 +194,7 @@ def test_a_store_that_fails_after_the_run_loses_nothing(place: Path) -> None:
     done = tumult(place, text, "--journal-path", "out.toon")
     assert (done.returncode, read_journal(place / "out.toon").status) == (0, RunStatus.COMPLETED)
     assert "Warning: the run is over, and the history" in done.stderr
-    assert "its journal is in" in done.stderr
+    assert f"its journal is in {place}" in done.stderr
     (place / "history").unlink()
     done = tumult(place, text, TMPDIR=str(place))
     assert done.returncode == 0

@@ -79,6 +79,13 @@ def test_a_tolerance_on_structured_output(tolerance: Tolerance, met: bool) -> No
     assert met or verdict.reason
 
 
+def test_a_pattern_that_takes_for_ever_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tumult_core._tolerance.PATTERN_TIMEOUT_S", 0.1)
+    verdict = evaluate(RegexTolerance("(a|aa)+$"), "a" * 60 + "b")
+    assert not verdict.met
+    assert "took longer than 0.1 s" in verdict.reason
+
+
 def test_a_value_for_several_matches_holds_for_each() -> None:
     output = {"pods": [{"ready": True}, {"ready": True}]}
     assert evaluate(JsonPathTolerance("$.pods[*].ready", value=True), output).met

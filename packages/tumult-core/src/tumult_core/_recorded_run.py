@@ -12,8 +12,8 @@ from attrs import field, frozen
 from tumult_core._documents import parse_experiment
 from tumult_core._journal_io import Reservation, write_journal
 from tumult_core._plan import Plan, plan_experiment
-from tumult_core._run import run_experiment
-from tumult_core._supported import refuse_unsupported
+from tumult_core._run import prepare_run
+from tumult_core._signals import run_interruptible
 from tumult_core._validate import validate_experiment
 from tumult_core.exceptions import DocumentError, TumultError
 from tumult_core.journal import Journal, RollbackStrategy, RunStatus
@@ -71,7 +71,7 @@ class RecordedRun:
     """A finished run and where its record is.
 
     Attributes:
-        kept: the places, in words; empty where the journal was kept nowhere.
+        kept: the places, in words, as in ``in the history PATH``; empty where the journal was kept nowhere.
     """
 
     journal: Journal
@@ -110,22 +110,27 @@ def run_file(request: RunRequest, on_event: Callable[[RunEvent], None] | None = 
     reservation = Reservation.make(request.journal_path, force=request.force) if request.journal_path else None
     try:
         experiment, catalog = _checked(request)
-        refuse_unsupported(experiment)
-        store = _store(request)
-        journal = run_experiment(
+        run = prepare_run(
             experiment,
             catalog=catalog,
             variables=request.variables,
+            environ=os.environ,
             rollback_strategy=request.rollback_strategy,
             recovery_timeout_s=request.recovery_timeout_s,
             on_event=on_event,
-            own_process=True,
         )
+        store = _store(request)
     except BaseException:
         if reservation:
             reservation.release()
         raise
-    return RecordedRun(journal, _keep(journal, reservation, store, request.warn))
+
+    def work() -> RecordedRun:
+        """Run and keep: a signal must not cost the record either."""
+        journal = run.execute()
+        return RecordedRun(journal, _keep(journal, reservation, store, request.warn))
+
+    return run_interruptible(work, run.interrupted_by, own_process=True)
 
 
 def _checked(request: RunRequest) -> tuple[Experiment, Catalog]:
@@ -170,12 +175,20 @@ def _keep(
         except Exception as error:  # noqa: BLE001 - the run is over: its result must survive whatever fails here
             errors.append(error)
     if errors and not kept:
-        path = Path(tempfile.gettempdir()) / f"tumult-{journal.experiment_id}.journal.toon"
-        write_journal(journal, path)
-        kept.append(str(path))
+        kept = _keep_elsewhere(journal, errors)
     for problem in errors:
-        warn(f"the run is over, and {problem}; its journal is in {' and '.join(kept)}")
+        warn(f"the run is over, and {problem}; its journal is {' and '.join(kept) or 'kept nowhere'}")
     return tuple(kept)
+
+
+def _keep_elsewhere(journal: Journal, errors: list[Exception]) -> list[str]:
+    path = Path(tempfile.gettempdir()) / f"tumult-{journal.experiment_id}.journal.toon"
+    try:
+        write_journal(journal, path)
+    except TumultError as error:
+        errors.append(error)
+        return []
+    return [f"in {path}"]
 
 
 def _places(
@@ -184,7 +197,7 @@ def _places(
     """Give each place that the journal should go to."""
     places: list[tuple[str, Callable[[], None]]] = []
     if reservation:
-        places.append((str(reservation.path), lambda: reservation.write(journal)))
+        places.append((f"in {reservation.path}", lambda: reservation.write(journal)))
     if store:
-        places.append((f"the history {store.location}", lambda: store.record_run(journal)))
+        places.append((f"in the history {store.location}", lambda: store.record_run(journal)))
     return places

@@ -51,15 +51,14 @@ def run_experiment(
     recovery_timeout_s: float = 30.0,
     on_event: Callable[[RunEvent], None] | None = None,
     interrupt: Cancellation | None = None,
-    own_process: bool = False,
 ) -> Journal:
     """Run ``experiment``: hypothesis, method, recovery, rollbacks.
 
-    An interrupt ends the steps that run, with everything that they started, and then the rollbacks run to their end. A
-    second one changes nothing but says so; a third gives the rollbacks up, and says that too.
+    An interrupt ends the steps that run, with everything that they started, and then the rollbacks run to their end.
+    ``KeyboardInterrupt`` is one; a second changes nothing but is answered, a third gives the rollbacks up.
 
     Args:
-        experiment: as parsed, nothing resolved.
+        experiment: as parsed, nothing resolved; ``validate_experiment`` says what is wrong with it.
         catalog: the plugins that steps may call.
         variables: values for ``${name}``.
         environ: the environment for ``env`` values and for child processes; that of this process by default.
@@ -67,27 +66,52 @@ def run_experiment(
         recovery_timeout_s: seconds that the hypothesis may take to hold again.
         on_event: called with each event, one at a time, from other threads.
         interrupt: raise it to end the run before its time.
-        own_process: this process does nothing but the run, and this is its main thread: SIGINT, SIGTERM and SIGHUP are
-            interrupts, and the orphans of steps are adopted. Otherwise only ``KeyboardInterrupt`` is one.
 
     Raises:
         TumultError: the experiment cannot be run here; nothing was run.
     """
+    run = prepare_run(
+        experiment,
+        catalog=catalog,
+        variables=variables or {},
+        environ=os.environ if environ is None else environ,
+        rollback_strategy=rollback_strategy,
+        recovery_timeout_s=recovery_timeout_s,
+        on_event=on_event,
+        interrupt=interrupt,
+    )
+    return run_interruptible(run.execute, run.interrupted_by, own_process=False)
+
+
+def prepare_run(
+    experiment: Experiment,
+    *,
+    catalog: Catalog,
+    variables: Mapping[str, Any],
+    environ: Mapping[str, str],
+    rollback_strategy: RollbackStrategy,
+    recovery_timeout_s: float,
+    on_event: Callable[[RunEvent], None] | None,
+    interrupt: Cancellation | None = None,
+) -> Run:
+    """Resolve an experiment and give the run of it, not begun; see ``run_experiment``.
+
+    Raises:
+        TumultError: it cannot be run here.
+    """
     refuse_unsupported(experiment)
-    environ = dict(os.environ if environ is None else environ)
-    configuration = resolve_configuration(experiment, environ, variables or {})
+    configuration = resolve_configuration(experiment, environ, variables)
     secrets = resolve_secrets(experiment, environ)
     resolved = substitute_experiment(experiment, configuration, secrets)
     masker = Masker.of([*secrets.secrets, *providers.secret_arguments(resolved, catalog)])
-    run = Run(
+    return Run(
         document=experiment,
         resolved=resolved,
-        setting=Setting(catalog, environ, masker, Emitter(on_event)),
+        setting=Setting(catalog, dict(environ), masker, Emitter(on_event)),
         strategy=rollback_strategy,
         recovery_timeout_s=recovery_timeout_s,
         interrupt=interrupt or Cancellation(),
     )
-    return run_interruptible(run.execute, run.interrupted_by, own_process=own_process)
 
 
 @define

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tumult_core._activities import steps
 from tumult_core.exceptions import TumultError
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ def unsupported(experiment: Experiment) -> tuple[str, ...]:
         "baseline": experiment.baseline is not None,
         "controls": bool(experiment.controls),
         "guards": bool(experiment.guards),
+        "label_selector": any(step.activity.label_selector for step in steps(experiment)),
         "load": experiment.load is not None,
     }
     return tuple(name for name, used in fields.items() if used)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
 
 _MISSING = object()
 _SHORT = 200
+PATTERN_TIMEOUT_S = 10.0
 
 
 @frozen
@@ -96,10 +96,16 @@ def _short(value: Any) -> str:
 
 
 def _pattern(pattern: str, text: str, seen: Any) -> Verdict:
+    """Search with a time limit: some patterns take for ever, and the standard library stops for no signal then."""
+    import regex
+
     try:
-        return _verdict(re.search(pattern, text) is not None, seen, f"does not match {pattern}")
-    except re.error as error:
+        met = regex.search(pattern, text, timeout=PATTERN_TIMEOUT_S, concurrent=True) is not None
+    except regex.error as error:
         return Verdict(False, f"the pattern {pattern} is not valid: {error}")
+    except TimeoutError:
+        return Verdict(False, f"the pattern {pattern} took longer than {PATTERN_TIMEOUT_S:g} s on the output")
+    return _verdict(met, seen, f"does not match {pattern}")
 
 
 def _json_path(tolerance: JsonPathTolerance, output: Any) -> Verdict:
