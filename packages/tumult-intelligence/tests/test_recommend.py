@@ -25,7 +25,7 @@ from tumult_agent_cli import (
 from tumult_agent_cli.testing import HANG, FakeCli, Reply
 from tumult_core.exceptions import StoreError, TumultError
 from tumult_core.store import open_store
-from tumult_core.store.values import History, RecommendationRecord
+from tumult_core.store.values import ExperimentHistory, History, RecommendationRecord
 from tumult_intelligence._text_report import failure_lines, render_advice, render_agents
 from tumult_intelligence.recommend import House, Wishes, prompt_of, recommend, secrets_in
 from tumult_intelligence.report import Report, render_json, to_data
@@ -449,3 +449,36 @@ def test_secrets_are_those_whose_names_say_so() -> None:
     environ = {"API_KEY": "0123456789", "MY_TOKEN": "short", "HOME": "/root/long/enough", "DB_PASSWORD": "abcdefgh"}
 
     assert secrets_in(environ) == ("0123456789", "abcdefgh")
+
+
+def test_json_holds_no_character_that_a_terminal_acts_on(house: Callable[..., House]) -> None:
+    title = "evil \u202e\u2066 \U000e0041 \x9b31m \ud800 \u2028"
+    ran = ExperimentHistory(title, "", (), 1, 1, 1, 1, 0, "failed", 0, f"{title} sk-live-0123456789abcdef")
+
+    class Past:
+        location = "x"
+
+        def history(self, *, recent: int = 5) -> History:
+            return History(runs=1, experiments=(ran,))
+
+        def recommendations(self) -> tuple[RecommendationRecord, ...]:
+            return ()
+
+    text = render_json(recommend(Wishes(goal=title), house(store=Past())))
+
+    assert not set("\u202e\u2066\U000e0041\x9b\ud800\u2028") & set(text)
+    assert json.loads(text)["goal"] == title
+    assert "sk-live" not in text
+    text.encode()
+
+
+def test_an_answer_without_end_is_bounded(house: Callable[..., House], tmp_path: Path) -> None:
+    report = recommend(
+        Wishes(agents=("codex",), generate=tmp_path / "out", repair_rounds=0),
+        house(("codex", answer(*[BAD] * 205, text="x" * 200_000))),
+    )
+
+    (outcome,) = report.outcomes
+    assert outcome.consultation.text.endswith("… (100000 more characters)")
+    assert len(outcome.rejected) == 205
+    assert "at most 200 proposals" in outcome.rejected[-1].errors[0]

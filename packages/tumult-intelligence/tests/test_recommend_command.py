@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tumult_agent_cli.testing import FakeCli, Reply
+from tumult_agent_cli.testing import HANG, FakeCli, Reply
 from tumult_core._cli.main import main
 
 if TYPE_CHECKING:
@@ -242,3 +244,20 @@ def test_codex_that_fails_is_exit_code_1_after_the_result(
     assert code == 1
     assert json.loads(out)["agent"]["error"]["kind"]
     assert err.startswith("Error: the agent codex could not be used")
+
+
+@needs_codex
+def test_ctrl_c_is_exit_code_130_and_leaves_nothing_running(place: Path) -> None:
+    (place / "bin").mkdir()
+    fake = FakeCli(place / "bin", "codex", answer=HANG, version="codex-cli 0.46.0\n")
+    env = os.environ | {"CODEX_BIN": str(fake.path), "OPENAI_API_KEY": "sk-test-0123456789"}
+    argv = [sys.executable, "-m", "tumult_core", "recommend", "--agent", "codex"]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env) as running:
+        while not fake.runs and running.poll() is None:
+            time.sleep(0.05)
+        running.send_signal(signal.SIGINT)
+        out, _ = running.communicate(timeout=60)
+
+    assert running.returncode == 130
+    assert out.startswith("=== Recommendations ===")
+    assert fake.alive() == ()

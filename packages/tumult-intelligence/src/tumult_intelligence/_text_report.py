@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from tabulate import tabulate
 
 from tumult_core._text import one_line
+from tumult_intelligence.explain import ALWAYS
 from tumult_intelligence.report import SOURCE, problem_lines, written_notes
 from tumult_intelligence.signals import Coverage
 from tumult_intelligence.writer import NotWritten, Written
@@ -164,7 +165,7 @@ def _evidence(each: Recommendation, *, explain: bool) -> str:
         f"   Why: {each.rationale}",
         f"   Teaches: {each.expected_learning}",
     ]
-    lines += [f"   First: {one_line(sentence)}" for sentence in each.preconditions]
+    lines += [f"   First: {one_line(sentence)}" for sentence in each.preconditions if sentence != ALWAYS]
     lines += [f"   Set: {name} ({one_line(what)})" for name, what in each.draft.unknowns]
     if each.previous is not None and each.previous.path:
         lines.append(f"   Before: {_before(each.previous)}: {one_line(each.previous.path)}")
@@ -195,6 +196,8 @@ def _next_steps(report: Report) -> Iterator[str]:
         yield f"Run it: tumult run {written[0].path}"
     elif report.advice.recommendations and report.drafts is None:
         yield "Write the drafts as files: tumult recommend --drafts DIR"
+    if report.advice.recommendations:
+        yield f"{ALWAYS}."
     if report.advice.recommendations and not report.outcomes:
         yield "Have an agent reason on top: tumult recommend --agent NAME (tumult agents lists them)"
 

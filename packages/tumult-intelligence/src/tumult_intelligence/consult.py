@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from tumult_intelligence.answer import ParsedAnswer
     from tumult_intelligence.prompt import Prompt
 
+MAX_SHOWN = 100_000
+"""Characters of an answer's text that are shown."""
+
 
 @frozen
 class Question:
@@ -168,7 +171,7 @@ async def _ask(
     return Consultation(
         adapter=name,
         model=answer.model or question.model,
-        text=mask(clean(parsed.text), question.secrets),
+        text=_shown(parsed.text, question.secrets),
         verdicts=mended.verdicts,
         rounds=mended.rounds,
         usage=first + mended.usage,
@@ -192,6 +195,13 @@ async def _mend(
         adapter, run_prompt_async, request=question.request(""), secrets=question.secrets, on_progress=tell
     )
     return await repair(model, prompt.text, answer.text, verdicts, question.catalog, rounds=question.rounds)
+
+
+def _shown(text: str, secrets: tuple[str, ...]) -> str:
+    """Give what an agent said as it may be shown: cleaned, masked, and not without end."""
+    shown = mask(clean(text), secrets)
+    left_out = len(shown) - MAX_SHOWN
+    return shown if left_out <= 0 else f"{shown[:MAX_SHOWN]}… ({left_out} more characters)"
 
 
 def _unasked(parsed: ParsedAnswer, question: Question) -> tuple[str, ...]:

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 _MAX_ERROR = 160
 
+ALWAYS = "Agree on the target and the time with whoever owns it"
+"""What is to be settled before every experiment."""
+
 
 def title_of(candidate: Candidate) -> str:
     """Give the recommendation's title."""
@@ -27,8 +30,8 @@ def title_of(candidate: Candidate) -> str:
         Kind.STALE_EXPERIMENT: "Repeat the stale experiment:",
     }
     signal = candidate.signal
-    name = f"{signal.plugin} {signal.function}" if isinstance(signal, ActionSignal) else one_line(signal.title)
-    return f"{verb[candidate.kind]} {name}"
+    name = f"{signal.plugin} {signal.function}" if isinstance(signal, ActionSignal) else signal.title
+    return f"{verb[candidate.kind]} {one_line(name)}"
 
 
 def rationale(candidate: Candidate, signals: Signals) -> str:
@@ -73,7 +76,7 @@ def _preconditions(candidate: Candidate) -> Iterator[str]:
             yield f"{function.plugin}/{function.name} is of high risk: use a target that may be lost"
         if not function.undo and not candidate.undo:
             yield f"No undo is known for {function.plugin}/{function.name}: have your own way back"
-    yield "Agree on the target and the time with whoever owns it"
+    yield ALWAYS
 
 
 def expected_learning(candidate: Candidate) -> str:

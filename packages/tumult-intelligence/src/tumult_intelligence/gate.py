@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from tumult_intelligence.answer import Block
 
 _SAYS_NOTHING = ("title", "description", "tags", "version", "estimate", "regulatory")
+MAX_PROPOSALS = 200
 _CUT_SHORT = Problem(
     Severity.ERROR,
     "",
@@ -76,9 +77,19 @@ class Rejected:
 def check_blocks(blocks: Iterable[Block], catalog: Catalog) -> tuple[Passed | Rejected, ...]:
     """Judge the proposals of one answer, in order."""
     verdicts: list[Passed | Rejected] = []
+    passed: list[Passed] = []
     for block in blocks:
-        verdicts.append(check_block(block, catalog, [each for each in verdicts if isinstance(each, Passed)]))
+        verdict = check_block(block, catalog, passed) if block.index <= MAX_PROPOSALS else _one_too_many(block)
+        verdicts.append(verdict)
+        passed += [verdict] if isinstance(verdict, Passed) else []
     return tuple(verdicts)
+
+
+def _one_too_many(block: Block) -> Rejected:
+    message = f"an answer has at most {MAX_PROPOSALS} proposals; the rest are not looked at"
+    return Rejected(
+        block.index, title_in(block.text), (Problem(Severity.ERROR, "", message, "", "too-many"),), block.text
+    )
 
 
 def check_block(block: Block, catalog: Catalog, others: Iterable[Passed] = ()) -> Passed | Rejected:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 from attrs import asdict, field, frozen
@@ -26,6 +27,11 @@ if TYPE_CHECKING:
 
 SOURCE = "heuristic-fallback"
 """What the deterministic half has been called in the JSON since before there was an agent."""
+
+# C1 controls, zero-width and direction characters, line separators, surrogates, byte order marks, and Unicode tags.
+_UNSEEN = re.compile(
+    "[\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff\U000e0000-\U000e007f]"
+)
 
 
 @frozen
@@ -92,8 +98,9 @@ class Report:
 
 
 def render_json(report: Report) -> str:
-    """Give the report as JSON, keys in a fixed order."""
-    return json.dumps(to_data(report), indent=2, ensure_ascii=False) + "\n"
+    """Give the report as JSON, keys in a fixed order; characters that a terminal would act on are escaped."""
+    text = json.dumps(to_data(report), indent=2, ensure_ascii=False)
+    return _UNSEEN.sub(lambda match: json.dumps(match[0])[1:-1], text) + "\n"
 
 
 def to_data(report: Report) -> dict[str, Any]:

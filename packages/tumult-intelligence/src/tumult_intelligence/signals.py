@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
+from tumult_core._text import mask, one_line
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 NS_PER_DAY = 86_400 * 10**9
 STALE_AFTER_DAYS = 30
 ACTION = "action"
+MAX_ERROR = 2000
 
 
 class Coverage(StrEnum):
@@ -182,7 +185,7 @@ def _action(
         installed=bool(functions),
         last_run_ns=latest.last_run_ns if latest else None,
         days_since=days_between(latest.last_run_ns, now_ns) if latest else None,
-        last_error=last_failed.last_error if last_failed else None,
+        last_error=_said(last_failed.last_error) if last_failed else None,
     )
 
 
@@ -202,6 +205,11 @@ def _experiment(found: ExperimentHistory, now_ns: int, stale_after_days: int) ->
         days_since=days,
         last_run_ns=found.last_run_ns,
         last_status=found.last_status,
-        last_error=found.last_error,
+        last_error=_said(found.last_error),
         actions=found.actions,
     )
+
+
+def _said(error: str | None) -> str | None:
+    """Give an error on one line, bounded and masked: it is what some program printed."""
+    return None if error is None else mask(one_line(error, MAX_ERROR))
