@@ -55,7 +55,7 @@ def rebuild(location: str | None) -> None:
     make = getattr(store, "rebuild", None)
     if make is None:
         raise StoreError(f"the store {store.location} has no index to rebuild")
-    click.echo(f"{make()} runs in the index of {store.location}")
+    click.echo(f"Runs in the index of {store.location}: {make()}")
 
 
 def _lines(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
