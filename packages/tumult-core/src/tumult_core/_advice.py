@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tumult_core._activities import Step, steps
 from tumult_core._catalog_checks import find_function
-from tumult_core.experiment import ActivityType, HttpProvider, ProcessProvider
+from tumult_core.experiment import ActivityType, HttpProvider, NativeProvider, ProcessProvider, ScriptProvider
 from tumult_core.problems import Problem, Severity
 
 if TYPE_CHECKING:
@@ -38,9 +38,9 @@ def advise(experiment: Experiment, catalog: Catalog) -> Iterator[Problem]:
     """Find what is allowed and yet most likely an oversight."""
     found = list(steps(experiment))
     yield from _whole(experiment)
+    yield from _undo(found, catalog)
     for step in found:
         yield from _step(step)
-        yield from _undo(step, found, find_function(catalog, step.activity.provider))
         yield from _background(step, experiment, find_function(catalog, step.activity.provider))
         if step.section == _HYPOTHESIS and _changes(step.activity.provider):
             message = "looks like it changes something; the hypothesis is looked at several times"
@@ -77,23 +77,20 @@ def _step(step: Step) -> Iterator[Problem]:
         )
 
 
-def _undo(step: Step, found: list[Step], function: Function | None) -> Iterator[Problem]:
-    """An action whose plugin knows how to undo it, in an experiment that does not."""
-    has_rollbacks = any(other.section == "rollbacks" for other in found)
-    if step.section != "method" or function is None or function.undo is None or not has_rollbacks:
-        return
-    if not _is_undone(step, found, function):
-        message = f"is undone by {function.undo} of {function.plugin}, which no later step calls"
-        yield _warning(step.path, "no-rollback", message, f"add a rollback that calls {function.undo}")
+def _undo(found: list[Step], catalog: Catalog) -> Iterator[Problem]:
+    """An action whose plugin knows how to undo it, in an experiment with rollbacks that never does."""
+    last = {_called(step): index for index, step in enumerate(found)}
+    has_rollbacks = any(step.section == "rollbacks" for step in found)
+    for index, step in enumerate(found if has_rollbacks else ()):
+        function = find_function(catalog, step.activity.provider) if step.section == "method" else None
+        if function and function.undo and last.get((function.plugin, function.undo), -1) < index:
+            message = f"is undone by {function.undo} of {function.plugin}, which no later step calls"
+            yield _warning(step.path, "no-rollback", message, f"add a rollback that calls {function.undo}")
 
 
-def _is_undone(step: Step, found: list[Step], function: Function) -> bool:
-    later = found[found.index(step) + 1 :]
-    wanted = (function.plugin, function.undo)
-    return any(
-        (getattr(p, "plugin", None), getattr(p, "function", None)) == wanted
-        for p in (s.activity.provider for s in later)
-    )
+def _called(step: Step) -> tuple[str, str] | None:
+    provider = step.activity.provider
+    return (provider.plugin, provider.function) if isinstance(provider, NativeProvider | ScriptProvider) else None
 
 
 def _background(step: Step, experiment: Experiment, function: Function | None) -> Iterator[Problem]:

@@ -20,6 +20,8 @@ from tumult_core._toon_scan import join
 if TYPE_CHECKING:
     from enum import StrEnum
 
+_MAX_UNKNOWN = 50
+
 Convert = Callable[[Reader, str, Any], Any]
 
 
@@ -192,10 +194,12 @@ class Record:
 
     def _refuse_unknown(self, reader: Reader, path: str, value: Mapping[str, Any]) -> None:
         known = [*(["type"] if self.tag else []), *self.keys]
-        for key in value:
-            if key not in known:
-                hint = closest(key, known) or f"known here: {', '.join(known)}"
-                reader.error(join(path, key), "unknown-key", "is not a known key", hint, key=True)
+        unknown = [key for key in value if key not in known]
+        for key in unknown[:_MAX_UNKNOWN]:
+            hint = closest(key, known) or f"known here: {', '.join(known)}"
+            reader.error(join(path, key), "unknown-key", "is not a known key", hint, key=True)
+        if len(unknown) > _MAX_UNKNOWN:
+            reader.error(path, "unknown-key", f"has {len(unknown) - _MAX_UNKNOWN} more keys that are not known")
 
     def to_data(self, value: Any) -> dict[str, Any]:
         """Give the object that this converter would take for ``value``, defaults left out."""

@@ -55,7 +55,7 @@ _VALUES = (
     ),
     _rule(
         "number",
-        r"^(?:\+\d[\d_]*(?:\.\d+)?|[+-]?\d[\d_]*_[\d_]+|[+-]?\.\d+|[+-]?\d+\.|[+-]?0\d+(?:\.\d+)?|0[xXoObB][0-9a-fA-F]+)$",
+        r"^(?:\+\d[\d_]*(?:\.\d+)?|[+-]?(?=[\d_]*_)\d[\d_]*|[+-]?\.\d+|[+-]?\d+\.|[+-]?0\d+(?:\.\d+)?|0[xXoObB][0-9a-fA-F]+)$",
         "this is text, not a number",
         "write a number as in `1000` or `0.5`, or quote the value",
     ),

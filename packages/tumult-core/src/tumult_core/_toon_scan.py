@@ -7,8 +7,12 @@ from __future__ import annotations
 
 import json
 import re
+from typing import TYPE_CHECKING
 
 from attrs import frozen
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 INDENT = 2
 
@@ -115,8 +119,9 @@ def _trimmed(text: str, start: int, end: int, offset: int) -> tuple[int, str]:
     return offset + start + len(token) - len(token.lstrip(" ")), token.strip(" ")
 
 
-def _unquoted(text: str, start: int) -> list[tuple[int, str]]:
-    found, quoted, offset = [], False, start
+def _unquoted(text: str, start: int) -> Iterator[tuple[int, str]]:
+    """Give each character outside double quotes with its offset."""
+    quoted, offset = False, start
     while offset < len(text):
         char = text[offset]
         if quoted and char == "\\":
@@ -124,9 +129,8 @@ def _unquoted(text: str, start: int) -> list[tuple[int, str]]:
         elif char == '"':
             quoted = not quoted
         elif not quoted:
-            found.append((offset, char))
+            yield offset, char
         offset += 1
-    return found
 
 
 def head_of(source: str, start: int) -> Head | None:
@@ -182,8 +186,14 @@ def _fields(text: str, start: int, delimiter: str) -> tuple[tuple[tuple[str, ...
         else:
             nested, at = _fields(text, at, delimiter)
             leaves.extend((name, *leaf) for leaf in nested)
-        at += len(text[at:]) - len(text[at:].lstrip(" "))
+        at = _past_spaces(text, at)
     return tuple(leaves), at + 1
+
+
+def _past_spaces(text: str, start: int) -> int:
+    while text.startswith(" ", start):
+        start += 1
+    return start
 
 
 def _field_name(text: str, start: int) -> tuple[int, str]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tumult_core.problems import Problem
 
 _LOOSE_HEADER = re.compile(
-    r"(?P<before> *(?:- )?)(?P<key>[^\s\[\]:]+) *\[ *#?0*(?P<count>\d*) *\](?P<fields>\{.*\})? *:?(?P<rest>.*)"
+    r"(?P<before> *(?:- )?)(?P<key>[^\s\[\]:]+) *\[ *#?(?P<count>\d*) *\](?P<fields>\{.*\})? *:?(?P<rest>.*)"
 )
 _BLOCK = re.compile(r"(?P<head>.*:) *[|>][+-]?\d?")
 _MAX_BLOCK = 20
@@ -125,7 +125,7 @@ def _header(lines: Sequence[str], at: int) -> str:
         return ""
     rest = match["rest"].strip()
     found = len(split_cells(rest, ",")) if rest else _below(lines, at, rows=bool(match["fields"]))
-    count = match["count"] or ("0" if match["count"] == "0" else str(found))
+    count = match["count"].lstrip("0") or ("0" if match["count"] else str(found))
     return f"{match['before']}{match['key']}[{count}]{match['fields'] or ''}:{f' {rest}' if rest else ''}"
 
 
