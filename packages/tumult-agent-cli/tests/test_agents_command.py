@@ -329,3 +329,70 @@ def test_doctor_is_content_where_nothing_is_wrong(tumult: Tumult) -> None:
     off = [row["name"] for row in tumult.json("--no-probe")["adapters"] if row["name"] != "acme"]
     done = tumult("doctor", TUMULT_DISABLE_ADAPTERS=",".join(off))
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "Nothing is wrong.\n")
+
+
+def test_new_writes_a_project_and_never_over_one(tumult: Tumult, tmp_path: Path) -> None:
+    done = tumult("new", "acme-agent", "--directory", "made")
+    assert done.returncode == 0, done.stderr
+    project = tmp_path / "made/tumult-adapter-acme-agent"
+    written = {project.parent.parent / line for line in done.stdout.splitlines()}
+    assert project / "pyproject.toml" in written
+    assert all(path.is_file() for path in written)
+    again = tumult("new", "acme-agent", "--directory", "made")
+    assert (again.returncode, again.stdout) == (2, "")
+    assert "exists already" in again.stderr
+    assert tumult("new", "Acme Agent").returncode == 2
+    (tmp_path / "file").write_text("")
+    assert tumult("new", "other", "--directory", "file/below").returncode == 1
+
+
+def check_in_process(monkeypatch: pytest.MonkeyPatch, site: SiteDir, *arguments: str) -> tuple[int, str, str]:
+    """Run ``check`` with a few checks that start nothing: all of them take a minute."""
+    from click.testing import CliRunner
+
+    from tumult_agent_cli import testing
+    from tumult_agent_cli._cli.agents import command
+
+    few = tuple(c for c in testing.CHECKS if c.group == "identity" and "distribution" not in c.id)
+    monkeypatch.setattr(testing, "CHECKS", few)
+    monkeypatch.syspath_prepend(site.path)
+    result = CliRunner().invoke(command, ["check", *arguments])
+    return result.exit_code, result.stdout, result.stderr
+
+
+def test_check_runs_the_contract_against_what_is_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    site = SiteDir(tmp_path / "site")
+    site.add("sound-cli", adapter_source("sound"), name="sound")
+    code, out, err = check_in_process(monkeypatch, site, "sound")
+    assert (code, err.count("passed"), out.count("\n")) == (0, 1, 1)
+    assert out.startswith("identity: ")
+    code, out, _ = check_in_process(monkeypatch, site, "sound", "--long")
+    assert code == 0
+    assert "  passed: identity/" in out
+
+
+def test_check_says_what_does_not_hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    site = SiteDir(tmp_path / "site")
+    site.add("unsound-cli", adapter_source("unsound", members="install_hint = ''"), name="unsound")
+    code, out, err = check_in_process(monkeypatch, site, "unsound")
+    assert code == 1
+    assert "  failed: identity/" in out
+    assert "1 failed" in err
+
+
+def test_a_live_check_sends_one_prompt_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    site = SiteDir(tmp_path / "site")
+    invocation = "def build_invocation(self, request): return CliInvocation(('/bin/{}', 'ready'), request.prompt)"
+    site.add("live-cli", adapter_source("live", members=invocation.format("echo")), name="live")
+    code, out, err = check_in_process(monkeypatch, site, "live", "--live")
+    assert code == 0
+    assert "live: the model answered 'ready" in out
+    assert "Sending one tiny prompt to live; this may cost money." in err
+    members = (
+        invocation.format("false") + "\ndef parse_output(self, raw):\n    from tumult_agent_cli import OutputParse\n"
+    )
+    members += "    raise OutputParse(self.name, 'nothing there')"
+    site.add("mute-cli", adapter_source("mute", members=members), name="mute")
+    code, out, _ = check_in_process(monkeypatch, site, "mute", "--live")
+    assert code == 1
+    assert "live: failed: mute: " in out

@@ -28,7 +28,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return error.exit_code
     except AgentCliError as error:
         click.echo(f"Error: {one_line(str(error))}", err=True)
-        return 1
+        return int(getattr(error, "exit_code", 1))
     except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED
     except BrokenPipeError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 import click
@@ -14,25 +15,37 @@ if TYPE_CHECKING:
 LIVE_PROMPT = "Reply with the single word: ready"
 
 
-def check_adapter(name: str, *, live: bool) -> int:
+def check_adapter(name: str, *, live: bool, long: bool) -> int:
     """Check the adapter ``name`` and give the exit code.
 
     Raises:
         UnknownAdapter, AdapterBroken: it cannot be had at all.
     """
     from tumult_agent_cli.registry import AdapterRegistry
-    from tumult_agent_cli.testing import run_checks
+    from tumult_agent_cli.testing import CHECKS, run_checks
 
     adapter = AdapterRegistry.builtin().get(name)
-    results = run_checks(adapter, on_result=_show)
-    count = Counter(result.outcome.value for result in results)
-    click.echo(", ".join(f"{number} {outcome}" for outcome, number in sorted(count.items())), err=True)
+    count: Counter[str] = Counter()
+    for group, checks in groupby(CHECKS, key=lambda check: check.group):
+        results = run_checks(adapter, checks=checks)
+        tally = Counter(result.outcome.value for result in results)
+        click.echo(f"{group}: {_told(tally)}")
+        for result in results:
+            if long or result.outcome.value == "failed":
+                click.echo(f"  {_line(result)}")
+        count += tally
+    click.echo(_told(count), err=True)
     answered = _ask(adapter) if live else True
     return 0 if answered and not count["failed"] else 1
 
 
-def _show(result: CheckResult) -> None:
-    click.echo(f"{result.outcome.value}: {result.id}: {result.claim}{f' - {result.message}' if result.message else ''}")
+def _told(tally: Counter[str]) -> str:
+    return ", ".join(f"{number} {outcome}" for outcome, number in sorted(tally.items()))
+
+
+def _line(result: CheckResult) -> str:
+    because = f" - {result.message}" if result.message else ""
+    return f"{result.outcome.value}: {result.id}: {result.claim}{because}"
 
 
 def _ask(adapter: AgentCliAdapter) -> bool:
@@ -44,13 +57,11 @@ def _ask(adapter: AgentCliAdapter) -> bool:
     try:
         answer = run_prompt(adapter, PromptRequest(LIVE_PROMPT))
     except AgentCliError as error:
-        click.echo(f"failed: live: {one_line(mask(str(error)))}")
+        click.echo(f"live: failed: {one_line(mask(str(error)))}")
         return False
     cost = "unknown" if answer.usage.cost_usd is None else f"{answer.usage.cost_usd:.4f} USD"
     said = one_line(mask(answer.text), 60)
-    click.echo(
-        f"passed: live: {answer.model or 'the model'} answered {said!r} in {answer.duration_s:.1f} s, cost {cost}"
-    )
+    click.echo(f"live: {answer.model or 'the model'} answered {said!r} in {answer.duration_s:.1f} s, cost {cost}")
     for warning in answer.warnings:
         click.echo(f"Warning: {one_line(mask(warning))}", err=True)
     return True

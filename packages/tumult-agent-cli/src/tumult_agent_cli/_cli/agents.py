@@ -50,11 +50,15 @@ def command(ctx: click.Context, style: str, long: bool, no_probe: bool) -> None:
 @command.command("check", epilog=EXIT_CODES)
 @click.argument("name")
 @click.option("--live", is_flag=True, help="Also send one tiny prompt to the real CLI. This may cost money.")
-def check(name: str, live: bool) -> None:
-    """Check the installed adapter NAME against the whole contract, without a model call."""
+@click.option("--long", is_flag=True, help="Show every check, not only those that fail.")
+def check(name: str, live: bool, long: bool) -> None:
+    """Check the installed adapter NAME against the whole contract, without a model call.
+
+    Scripted executables play its CLI, one after the other: this takes a minute or two.
+    """
     from tumult_agent_cli._cli._checking import check_adapter
 
-    raise SystemExit(check_adapter(name, live=live))
+    raise SystemExit(check_adapter(name, live=live, long=long))
 
 
 @command.command("doctor", epilog=EXIT_CODES)
@@ -92,7 +96,5 @@ def new(name: str, directory: str) -> None:
     try:
         for path in create_project(name, Path(directory)):
             click.echo(path)
-    except ValueError as error:
-        raise click.BadParameter(str(error), param_hint="NAME") from error
     except OSError as error:
         raise click.ClickException(f"{error.filename or directory}: {error.strerror}") from error
