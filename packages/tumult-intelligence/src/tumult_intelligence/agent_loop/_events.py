@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attrs import frozen
+from attrs import field, frozen
 
 if TYPE_CHECKING:
     from tumult_intelligence.agent_loop._finish import Finish
@@ -89,7 +89,7 @@ class AgentOutcome:
     """
 
     final_text: str
-    transcript: tuple[Message, ...]
+    transcript: tuple[Message, ...] = field(repr=False)
     steps: int
     finish: Finish
     usage: TotalUsage

@@ -6,8 +6,6 @@ import logging
 import time
 from typing import TYPE_CHECKING, Any
 
-from attrs import evolve
-
 from tumult_intelligence.agent_loop._events import (
     AgentOutcome,
     AssistantText,
@@ -17,7 +15,7 @@ from tumult_intelligence.agent_loop._events import (
     ToolResultReady,
     UsageUpdated,
 )
-from tumult_intelligence.agent_loop._messages import Message, unanswered
+from tumult_intelligence.agent_loop._messages import Message, ToolCall, unanswered
 from tumult_intelligence.agent_loop._model import TotalUsage
 
 if TYPE_CHECKING:
@@ -26,7 +24,6 @@ if TYPE_CHECKING:
     from tumult_intelligence.agent_loop._events import Event
     from tumult_intelligence.agent_loop._finish import Finish
     from tumult_intelligence.agent_loop._limits import Limits
-    from tumult_intelligence.agent_loop._messages import ToolCall
     from tumult_intelligence.agent_loop._model import Completion, Usage
 
 _log = logging.getLogger(__name__)
@@ -71,14 +68,14 @@ class Record:
         self._notes += notes
         self.emit(UsageUpdated(self.step, usage, self.usage, "; ".join(notes)))
 
-    def reply(self, reply: Completion) -> Completion:
-        """Add what the model said; gives it with calls that have ids of their own."""
+    def reply(self, reply: Completion) -> tuple[ToolCall, ...]:
+        """Add what the model said; gives the calls to carry out, each with an id of its own."""
         calls = () if reply.nudge else tuple(self._numbered(call) for call in reply.tool_calls)
         self.append(Message.assistant(reply.text, calls))
         if reply.text.strip():
             self._final_text = reply.text
             self.emit(AssistantText(self.step, reply.text))
-        return evolve(reply, tool_calls=calls)
+        return calls
 
     def begin(self, call: ToolCall) -> None:
         """Note that a call is being carried out."""
@@ -112,7 +109,7 @@ class Record:
     def _numbered(self, call: ToolCall) -> ToolCall:
         number = len(self._ids) + 1
         while not call.id or call.id in self._ids:
-            call, number = evolve(call, id=f"call-{number}"), number + 1
+            call, number = ToolCall(f"call-{number}", call.name, call.arguments), number + 1
         self._ids.add(call.id)
         return call
 

@@ -91,13 +91,14 @@ class Run:
             await _checkpoint()
             self._record.step, last = step, step == self._limits.max_steps
             reply = await self._ask(last=last)
+            calls = self._record.reply(reply)
             if reply.nudge is not None:
                 self._nudge(reply.nudge)
-            elif not reply.tool_calls:
+            elif not calls:
                 return finish_of(reply.finish_reason)
             self._check_spending()
             if not last:
-                await self._act(reply.tool_calls)
+                await self._act(calls)
             if self._stuck is not None:
                 return self._stuck
         return BudgetExceeded(self._limits.max_steps)
@@ -113,7 +114,7 @@ class Run:
             usage = reply.usage
         finally:
             record.count(usage, time.monotonic() - started, self._limits)
-        return record.reply(reply)
+        return reply
 
     async def _complete(self, messages: Sequence[Message], specs: Sequence[ToolSpec]) -> Completion:
         try:
