@@ -316,6 +316,80 @@ def test_a_third_signal_gives_the_rollbacks_up_and_says_so(running: Running) -> 
     assert journal.notes == ("SIGTERM: rollbacks were given up, what was changed may stay changed",)
 
 
+def test_a_target_that_a_probe_started_outlives_the_probe_and_the_run(place: Path) -> None:
+    start = "[ -f pid ] || { sleep 60 & echo $! > pid; }; kill -0 $(cat pid) && echo running"
+    done = tumult(place, document(step("look", "kill -0 $(cat pid)"), before=start))
+    process = psutil.Process(int((place / "pid").read_text()))
+    try:
+        assert done.returncode == 0, done.stdout
+        assert process.status() != psutil.STATUS_ZOMBIE
+    finally:
+        process.kill()
+
+
+def test_a_killed_background_process_is_gone_for_the_next_step(place: Path) -> None:
+    gone = step("look", "kill -0 $(cat pid) 2>/dev/null && echo there || echo gone", kind="probe")
+    gone += "    tolerance:\n      type: exact\n      value: gone\n"
+    text = document(step("start", "sleep 60 & echo $! > pid"), step("kill", "kill $(cat pid); sleep 0.05"), gone)
+    done = tumult(place, text)
+    assert done.returncode == 0, done.stdout
+
+
+def test_a_hundred_megabytes_of_output_are_bounded(place: Path) -> None:
+    noise = "echo first; head -c 100000000 /dev/zero; echo; echo last"
+    (place / "x.toon").write_text(document(step("noise", noise), rollbacks=UNDO))
+    argv = (*TUMULT, "run", "x.toon", "--journal-path", "out.toon")
+    process = subprocess.Popen(argv, cwd=place, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    process.communicate()
+    assert process.returncode == 0
+    assert usage.ru_maxrss < 400_000
+    [result] = read_journal(place / "out.toon").method
+    assert result.output.startswith("first\n\ufffd\ufffd")
+    assert result.output.endswith("\ufffd\nlast")
+    assert "bytes left out" in result.output
+
+
+def test_a_native_plugin_acts_on_a_real_process(place: Path) -> None:
+    (place / "x.toon").write_text("""title: Native
+method[3]:
+  - name: start
+    activity_type: action
+    provider:
+      type: process
+      path: sh
+      arguments[2]: "-c", "sleep 61.25 >/dev/null 2>&1 & echo $!"
+  - name: kill
+    activity_type: action
+    provider:
+      type: native
+      plugin: tumult-process
+      function: kill
+      arguments:
+        pattern: sleep 61.25
+      timeout_s: 20
+  - name: count
+    activity_type: probe
+    provider:
+      type: native
+      plugin: tumult-process
+      function: count
+      arguments:
+        pattern: sleep 61.25
+      timeout_s: 20
+    tolerance:
+      type: exact
+      value: 0
+""")
+    argv = (*TUMULT, "run", "x.toon", "--format", "json")
+    done = subprocess.run(argv, cwd=place, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+    results = json.loads(done.stdout)["method_results"]
+    assert not psutil.pid_exists(results[0]["output"])
+    assert [result["provider_kind"] for result in results] == ["process", "native", "native"]
+
+
 def test_a_terminal_that_goes_away_costs_no_rollback(place: Path) -> None:
     (place / "x.toon").write_text(LONG.replace("sleep 60", "sleep 0.5").replace("; wait", "; wait; exit 1"))
     process = subprocess.Popen((*TUMULT, "run", "x.toon"), cwd=place, stdout=subprocess.PIPE, stderr=subprocess.PIPE)

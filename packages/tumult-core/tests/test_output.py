@@ -34,7 +34,8 @@ JSON = st.recursive(
         ("-Infinity", "-Infinity"),
         ("1e999", "1e999"),
         ("007", "007"),
-        ('"\\ud800"', "?"),
+        ('"\\ud800"', "\ufffd"),
+        ("a\0b\x1b[0m\x7f", "a\ufffdb\x1b[0m\ufffd"),
         ("9" * 5000, "9" * 5000),
     ],
 )

@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+import inspect
+import signal
+import subprocess
+import sys
 import threading
 import time
 import uuid
@@ -232,6 +236,27 @@ def test_an_interrupt_ends_what_runs_and_rolls_back(tmp_path: Path) -> None:
 
 def _dead(tmp_path: Path) -> bool:
     return psutil.Process(int((tmp_path / "pid").read_text())).status() == psutil.STATUS_ZOMBIE
+
+
+def test_ctrl_c_in_a_program_that_runs_an_experiment_rolls_back_too(tmp_path: Path) -> None:
+    script = """
+from test_program import *
+print(run(action("act", "touch begun; sleep 60"), rollbacks=(action("undo", "echo undone > undone"),)).status)
+"""
+    source = "\n".join(inspect.getsource(function) for function in (action, run))
+    header = (
+        "from attrs import evolve\nfrom tumult_core.catalog import Catalog\nfrom tumult_core.engine import *\n"
+        "from tumult_core.experiment import *\nfrom tumult_core.journal import Journal\nfrom typing import Any\n"
+    )
+    (tmp_path / "test_program.py").write_text(header + source)
+    process = subprocess.Popen([sys.executable, "-c", script], cwd=tmp_path, stdout=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 20
+    while not (tmp_path / "begun").exists() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    stdout, _ = process.communicate(timeout=30)
+    assert (process.returncode, stdout) == (0, "interrupted\n")
+    assert (tmp_path / "undone").exists()
 
 
 def test_a_pause_can_be_interrupted() -> None:

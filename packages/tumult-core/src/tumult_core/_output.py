@@ -13,6 +13,8 @@ MAX_DEPTH = 32
 # Where output was cut, as ``cut`` writes it; in a group, for ``split``. An end of line at the end may be stripped.
 CUT = re.compile(r"(\n\[… [^\n]{1,80} left out …\](?:\n|$))")
 
+_UNSOUND = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f\ud800-\udfff]")
+
 
 def cut(head: str, what: str, tail: str = "") -> str:
     """Join what is left of a text, and say between the parts what was left out."""
@@ -45,10 +47,13 @@ def as_text(value: Any) -> str:
 
 
 def sound(value: Any) -> Any:
-    """Replace lone surrogates, which JSON escapes can bring and no file can hold, all through ``value``."""
+    """Replace what no file or no database can hold, all through ``value``: lone surrogates and control characters.
+
+    A line's end, a tab and the escape character stay.
+    """
     match value:
         case str():
-            return value if value.isascii() else value.encode("utf-8", "replace").decode("utf-8")
+            return _UNSOUND.sub("\ufffd", value)
         case dict():
             return {sound(str(key)): sound(item) for key, item in value.items()}
         case list() | tuple():
