@@ -18,9 +18,11 @@ from tumult_core._variables import (
     resolve_secrets,
     substitute_experiment,
 )
-from tumult_core.engine import parse_experiment
+from tumult_core.catalog import Argument, Catalog, Function, Plugin, PluginKind
+from tumult_core.engine import parse_experiment, validate_experiment
 from tumult_core.exceptions import DocumentError
 from tumult_core.experiment import ExactTolerance, Experiment, HttpProvider, ProcessProvider
+from tumult_core.problems import Severity
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -292,3 +294,40 @@ def test_a_value_with_the_look_of_a_document_stays_a_value() -> None:
     hostile = 'x\nrollbacks[1]: "${secrets.db.password}"'
     result = substitute_experiment(_experiment(rest), Resolved({"v": hostile, "secrets.db.password": "p"}))
     assert result.method[0].provider == ProcessProvider("echo", (hostile,))
+
+
+@pytest.mark.parametrize(
+    ("step", "value", "path"),
+    [
+        (
+            'type: process\n      path: x\n    tolerance:\n      type: regex\n      pattern: "${v}"',
+            "(sesame",
+            "tolerance.pattern",
+        ),
+        ('type: http\n      method: GET\n      url: "${v}"', "sesame", "provider.url"),
+        ('type: http\n      method: "${v}"\n      url: "http://x/"', "sesame", "provider.method"),
+        ('type: process\n      path: "${v}"', "sesame\0", "provider.path"),
+        (
+            'type: native\n      plugin: p\n      function: f\n      arguments:\n        n: "${v}"',
+            "sesame",
+            "provider.arguments.n",
+        ),
+    ],
+)
+def test_a_value_that_cannot_be_meant_where_it_went_is_refused_and_not_shown(step: str, value: str, path: str) -> None:
+    function = Function("p", "f", PluginKind.NATIVE, "probe", arguments=(Argument("n", "integer"),))
+    catalog = Catalog((Plugin("p", PluginKind.NATIVE, "1", "", (function,), "x"),))
+    text = f"title: t\nmethod[1]:\n  - name: a\n    activity_type: probe\n    provider:\n      {step}\n"
+    experiment = parse_experiment(text)
+    assert not [problem for problem in validate_experiment(experiment, catalog) if problem.severity is Severity.ERROR]
+    with pytest.raises(DocumentError) as caught:
+        substitute_experiment(experiment, Resolved({"v": value}, frozenset({value})), catalog=catalog)
+    assert [problem.path for problem in caught.value.problems] == [f"method[0].{path}"]
+    assert "sesame" not in str(caught.value)
+
+
+def test_a_literal_brace_is_no_placeholder_once_values_are_in() -> None:
+    result = substitute_experiment(
+        _experiment('      arguments[1]: "$${HOME:-x} ${n}"\n'), Resolved({"n": "${HOME:-y}"})
+    )
+    assert result.method[0].provider == ProcessProvider("echo", ("${HOME:-x} ${HOME:-y}",))

@@ -91,7 +91,7 @@ def _process(path: str, provider: ProcessProvider) -> Iterator[Problem]:
 
 
 def _http(path: str, provider: HttpProvider) -> Iterator[Problem]:
-    if provider.method not in _METHODS:
+    if provider.method not in _METHODS and not is_template(provider.method):
         hint = closest(provider.method.upper(), _METHODS)
         yield error(f"{path}.method", "bad-value", f"must be {either(_METHODS)}", hint)
     yield from _url(f"{path}.url", provider.url)

@@ -102,7 +102,7 @@ def prepare_run(
     refuse_unsupported(experiment)
     configuration = resolve_configuration(experiment, environ, variables)
     secrets = resolve_secrets(experiment, environ)
-    resolved = substitute_experiment(experiment, configuration, secrets)
+    resolved = substitute_experiment(experiment, configuration, secrets, catalog=catalog)
     masker = Masker.of([*secrets.secrets, *providers.secret_arguments(resolved, catalog)])
     return Run(
         document=experiment,

@@ -22,7 +22,7 @@ def validate_experiment(experiment: Experiment, catalog: Catalog, *, strict: boo
     """Give everything that is wrong with an experiment: errors before warnings, each in the order of the document.
 
     Args:
-        experiment: as parsed, or with its placeholders replaced.
+        experiment: as parsed, nothing replaced.
         catalog: what can be done here.
         strict: a plugin that is not installed is an error, not a warning.
     """
@@ -34,6 +34,17 @@ def validate_experiment(experiment: Experiment, catalog: Catalog, *, strict: boo
         *advise(experiment, catalog),
     )
     return tuple(sorted((_placed(experiment, problem) for problem in found), key=_order))
+
+
+def check_resolved(experiment: Experiment, catalog: Catalog) -> tuple[Problem, ...]:
+    """Give the errors of an experiment whose placeholders were replaced: what could not be checked before."""
+    found = (
+        *check_experiment(experiment),
+        *check_providers(experiment),
+        *check_catalog(experiment, catalog, strict=False),
+    )
+    errors = (problem for problem in found if problem.severity is Severity.ERROR)
+    return tuple(sorted((_placed(experiment, problem) for problem in errors), key=_order))
 
 
 def _placed(experiment: Experiment, problem: Problem) -> Problem:

@@ -12,14 +12,17 @@ from attrs import evolve, field, frozen
 from tumult_core._placeholders import NAME, find_placeholders, placeholder_hint, substitute
 from tumult_core._reader import Reader
 from tumult_core._schema import structure, to_data
-from tumult_core._text import MASK
+from tumult_core._text import MASK, mask
 from tumult_core._toon_scan import join
+from tumult_core._validate import check_resolved
 from tumult_core.exceptions import DocumentError
 from tumult_core.experiment import EnvValue, Experiment, FileValue, InlineValue
 from tumult_core.problems import Problem, Severity
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from tumult_core.catalog import Catalog
 
 _MAX_SECRET_BYTES = 1 << 20
 
@@ -170,11 +173,17 @@ def _secret_file(path: str) -> str:
 # --- putting them in -------------------------------------------------------------------------------------------------
 
 
-def substitute_experiment(experiment: Experiment, *resolved: Resolved) -> Experiment:
+def substitute_experiment(experiment: Experiment, *resolved: Resolved, catalog: Catalog | None = None) -> Experiment:
     """Put values in for the placeholders of an experiment, outside its configuration and secrets.
 
+    Args:
+        experiment: as parsed and validated.
+        resolved: what its placeholders stand for.
+        catalog: what can be done here; where it is given, what the values make of the experiment is validated too. A
+            plan with masks in place of secrets cannot be.
+
     Raises:
-        DocumentError: lists every name that has no value, once each, and every value whose type does not fit.
+        DocumentError: lists every name that has no value, once each; else every value that does not fit where it went.
     """
     values = {name: value for part in resolved for name, value in part.values.items()}
     data = to_data(experiment)
@@ -184,7 +193,12 @@ def substitute_experiment(experiment: Experiment, *resolved: Resolved) -> Experi
     result = structure({**substitute(data, values), **kept}, reader)
     if result is None:
         raise DocumentError(_source(experiment), [_placed(experiment, problem) for problem in reader.problems])
-    return evolve(result, origin=experiment.origin)
+    result = evolve(result, origin=experiment.origin)
+    if catalog is not None:
+        secrets = tuple(secret for part in resolved for secret in part.secrets)
+        problems = check_resolved(result, catalog)
+        _raise(experiment, [evolve(problem, message=mask(problem.message, secrets)) for problem in problems])
+    return result
 
 
 def _missing_values(experiment: Experiment, data: Any, values: Mapping[str, Any]) -> list[Problem]:
