@@ -8,11 +8,13 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
+import psutil
 import pytest
 
 from tumult_agent_cli.testing._site import SiteDir, adapter_source
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 
@@ -220,25 +222,38 @@ def test_a_reader_that_is_gone_is_no_traceback(tumult: Tumult) -> None:
     assert "Traceback" not in (tumult.site.path / "err").read_text()
 
 
-def test_ctrl_c_during_a_probe_ends_with_130(tumult: Tumult) -> None:
-    members = "def detect(self):\n    import time; open('started', 'w').close(); time.sleep(60)"
-    tumult.site.add("slow", adapter_source("slow", members=members))
-    environ = os.environ | {"PYTHONPATH": str(tumult.site.path)}
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_during_a_probe_leaves_nothing_behind(tumult: Tumult, number: signal.Signals, code: int) -> None:
+    folder = tumult.site.path
+    find = "from tumult_agent_cli.probing import find_cli; find_cli('slow', 'SLOW_BIN')"
+    tumult.site.add("slow", adapter_source("slow", members=f"def detect(self):\n    {find}"))
+    (folder / "slow-cli").write_text(
+        f"#!/bin/sh\necho $$ > {folder}/new && mv {folder}/new {folder}/pid\nexec sleep 600\n"
+    )
+    (folder / "slow-cli").chmod(0o755)
     with subprocess.Popen(
         [sys.executable, "-m", "tumult_agent_cli"],
-        env=environ,
-        cwd=tumult.site.path,
+        env=os.environ | {"PYTHONPATH": str(folder), "SLOW_BIN": str(folder / "slow-cli"), "TMPDIR": str(folder)},
+        cwd=folder.parent,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     ) as child:
-        deadline = time.monotonic() + 30
-        while not (tumult.site.path / "started").exists() and time.monotonic() < deadline:
-            time.sleep(0.05)
-        child.send_signal(signal.SIGINT)
+        wait_until((folder / "pid").exists)
+        child.send_signal(number)
         out, err = child.communicate(timeout=20)
-    assert (child.returncode, out) == (130, "")
+    assert (child.returncode, out) == (code, "")
     assert "Traceback" not in err
+    probe = int((folder / "pid").read_text())
+    wait_until(lambda: not psutil.pid_exists(probe))
+    assert list(folder.glob("tumult-agent-*")) == []
+
+
+def wait_until(condition: Callable[[], bool], limit_s: float = 30.0) -> None:
+    deadline = time.monotonic() + limit_s
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
 
 def findings(done: subprocess.CompletedProcess[str]) -> set[tuple[str, str, str, str]]:

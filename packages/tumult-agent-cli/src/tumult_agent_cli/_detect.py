@@ -8,6 +8,7 @@ import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tumult_agent_cli._plugin_host import captured
+from tumult_agent_cli._signals import held_back
 from tumult_agent_cli._text import mask, one_line
 from tumult_agent_cli.values import CliProbe
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from tumult_agent_cli.adapter import AgentCliAdapter
 
 PROBE_LIMIT_S = 30.0
+_TICK_S = 0.05
 
 
 class Detection(NamedTuple):
@@ -29,8 +31,9 @@ class Detection(NamedTuple):
 def detect_all(adapters: Sequence[AgentCliAdapter], *, limit_s: float = PROBE_LIMIT_S) -> tuple[Detection, ...]:
     """Run ``detect`` of all adapters side by side and give what each found, in the order of ``adapters``.
 
-    All have one deadline, ``limit_s`` from now. The thread of one that does not end is a daemon: it is left behind and
-    does not keep the interpreter from ending. What they print is dropped, since stdout is the caller's result.
+    All have one deadline, ``limit_s`` from now. The thread of one that does not end is a daemon: it does not keep the
+    interpreter from ending, and what it started through ``probing`` is ended with it. A signal that ends the program
+    waits for the next tick, so that it, too, leaves nothing behind. What probes print is dropped: stdout is the result.
     """
     found: dict[int, Detection] = {}
 
@@ -39,11 +42,13 @@ def detect_all(adapters: Sequence[AgentCliAdapter], *, limit_s: float = PROBE_LI
 
     threads = [threading.Thread(target=ask, args=pair, daemon=True) for pair in enumerate(adapters)]
     deadline = time.monotonic() + limit_s
-    with captured([]):
+    with captured([]), held_back() as pending:
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(max(0.0, deadline - time.monotonic()))
+            while thread.is_alive() and time.monotonic() < deadline:
+                thread.join(_TICK_S)
+                pending.check()
     late = Detection(None, f"the probe did not answer in {limit_s:g} s")
     return tuple(found.get(index, late) for index in range(len(threads)))
 

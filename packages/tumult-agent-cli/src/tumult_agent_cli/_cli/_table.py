@@ -1,7 +1,7 @@
 """Rows as a plain text table.
 
-The library for tables imports importlib.metadata: that is three times the start of Python (66 ms where ``pass`` takes
-16), for a listing that is to stay within eight.
+The library for tables imports importlib.metadata and costs three times the start of Python, for a listing that is to
+stay within eight.
 """
 
 from __future__ import annotations
