@@ -25,7 +25,8 @@ from tumult_agent_cli import (
 from tumult_agent_cli.testing import HANG, FakeCli, Reply
 from tumult_core.exceptions import StoreError, TumultError
 from tumult_core.store import open_store
-from tumult_core.store.values import ExperimentHistory, History, RecommendationRecord
+from tumult_core.store._embedded import EmbeddedStore
+from tumult_core.store.values import AgentCall, ExperimentHistory, History, RecommendationRecord
 from tumult_intelligence._text_report import failure_lines, render_advice, render_agents
 from tumult_intelligence.recommend import House, Wishes, prompt_of, recommend, secrets_in
 from tumult_intelligence.report import Report, render_json, to_data
@@ -482,3 +483,40 @@ def test_an_answer_without_end_is_bounded(house: Callable[..., House], tmp_path:
     assert outcome.consultation.text.endswith("… (100000 more characters)")
     assert len(outcome.rejected) == 205
     assert "at most 200 proposals" in outcome.rejected[-1].errors[0]
+
+
+@pytest.mark.parametrize("agents", [("codex",), ("codex", "other")])
+def test_what_passed_and_could_not_be_written_is_told_apart(
+    house: Callable[..., House], tmp_path: Path, agents: tuple[str, ...]
+) -> None:
+    (tmp_path / "file").write_text("")
+    here = house(*[(name, answer(GOOD, BAD)) for name in agents])
+
+    report = recommend(Wishes(agents=agents, generate=tmp_path / "file", drafts=tmp_path / "drafts", limit=1), here)
+
+    assert report.exit_code == 1
+    assert "0 experiment(s) written, 1 rejected (validation failed), 1 could not be written" in text_of(report)
+    assert 'Not written: 1 "Redis survives blocked clients": it passed and could not be written:' in text_of(report)
+    assert len(files(tmp_path / "drafts")) == 1
+
+
+def test_a_real_lock_and_a_damaged_index_are_stated(house: Callable[..., House], tmp_path: Path) -> None:
+    import fcntl
+
+    folder = tmp_path / "history"
+    store = open_store(str(folder))
+    store.record_agent_call(AgentCall("1", "x", None, 0, 1.0, "answered"))
+    store.history()
+    lock = next(path for path in folder.iterdir() if "lock" in path.name)
+
+    with lock.open("rb+") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        locked = recommend(Wishes(), house(store=EmbeddedStore(folder, lock_timeout_s=0.1)))
+    (folder / "index.duckdb").write_bytes(b"garbage")
+    damaged = recommend(Wishes(), house())
+
+    assert locked.advice.signals.store_problem
+    assert locked.advice.signals.store_advice
+    assert locked.advice.recommendations
+    assert damaged.advice.recommendations
+    assert damaged.advice.signals.store_problem is None

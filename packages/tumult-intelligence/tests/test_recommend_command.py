@@ -163,7 +163,7 @@ def test_a_folder_that_cannot_be_written_is_told_in_the_summary(
 
     code, out, _ = run(capsys, "--drafts", "file/drafts", "--limit", "1")
 
-    assert code == 0
+    assert code == 1
     assert "not written: Exercise" in out
     assert "Not a directory" in out
 

@@ -181,16 +181,16 @@ def _listed(heading: str, items: Sequence[str]) -> str:
     return "\n".join([heading, *(f"  - {item}" for item in items)]) if items else ""
 
 
-def _drafts(drafts: Iterable[Written | NotWritten] | None) -> Iterator[str]:
-    for each in drafts or ():
-        if isinstance(each, NotWritten):
-            yield f"not written: {one_line(each.title)}: {each.reason}"
+def _drafts(drafts: Iterable[tuple[Recommendation, Written | NotWritten]] | None) -> Iterator[str]:
+    for _, result in drafts or ():
+        if isinstance(result, NotWritten):
+            yield f"not written: {one_line(result.title)}: {result.reason}"
         else:
-            yield f"wrote {each.path}" + (f" (equals {each.equals})" if each.equals else "")
+            yield f"wrote {result.path}" + (f" (equals {result.equals})" if result.equals else "")
 
 
 def _next_steps(report: Report) -> Iterator[str]:
-    written = [each for each in report.drafts or () if isinstance(each, Written)]
+    written = [result for _, result in report.drafts or () if isinstance(result, Written)]
     if written:
         yield f"Set what the draft leaves open, then look at the plan: tumult run --dry-run {written[0].path}"
         yield f"Run it: tumult run {written[0].path}"
@@ -219,13 +219,17 @@ def _proposals(outcome: Outcome) -> Iterator[str]:
         yield f"  {note}"
     for each in outcome.rejected:
         yield from _rejection(each)
-    yield f"{len(outcome.written)} experiment(s) written, {len(outcome.rejected)} rejected (validation failed)"
+    refused = sum(each.refused for each in outcome.rejected)
+    unwritten = len(outcome.rejected) - refused
+    more = f", {unwritten} could not be written" if unwritten else ""
+    yield f"{len(outcome.written)} experiment(s) written, {refused} rejected (validation failed){more}"
 
 
 def _rejection(each: Rejection) -> Iterator[str]:
     title = f' "{one_line(each.title, 80)}"' if each.title else ""
     sent_back = f" (sent back {each.rounds} times)" if each.rounds else ""
-    yield f"Rejected experiment: {each.index}{title}{sent_back}: {each.errors[0]}"
+    what = "Rejected experiment" if each.refused else "Not written"
+    yield f"{what}: {each.index}{title}{sent_back}: {each.errors[0]}"
     yield from (f"  {error}" for error in each.errors[1:])
 
 

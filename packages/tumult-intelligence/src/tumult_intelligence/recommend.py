@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from tumult_core.store.values import RecommendationRecord, Store
     from tumult_intelligence.advice import Advice
     from tumult_intelligence.consult import Consultation
+    from tumult_intelligence.gate import Passed, Rejected
     from tumult_intelligence.merge import Merged
     from tumult_intelligence.recommendation import Recommendation
 
@@ -155,36 +156,33 @@ def recommend(
     return evolve(report, notes=(*report.notes, *_remember(report, wishes, house)))
 
 
-def _write_drafts(folder: Path, recommendations: Sequence[Recommendation]) -> tuple[Written | NotWritten, ...]:
-    results = iter(
-        write_documents(
-            folder, [Document(each.draft.title, each.draft.text) for each in recommendations if each.draft.valid]
-        )
-    )
-    return tuple(
-        next(results) if each.draft.valid else NotWritten(each.title, "there is no draft that passes the gate")
-        for each in recommendations
-    )
+def _write_drafts(
+    folder: Path, recommendations: Iterable[Recommendation]
+) -> tuple[tuple[Recommendation, Written | NotWritten], ...]:
+    valid = [each for each in recommendations if each.draft.valid]
+    results = write_documents(folder, [Document(each.draft.title, each.draft.text) for each in valid])
+    return tuple(zip(valid, results, strict=True))
 
 
 def _settle(found: Consultation, folder: Path | None) -> Outcome:
     """Write what passed the gate, and gather everything that is not in a file in the end."""
-    passed = found.passed
-    results = write_documents(folder, [Document(each.title, each.text) for each in passed]) if folder else ()
-    written = [(each, result) for each, result in zip(passed, results, strict=False) if isinstance(result, Written)]
+    results = write_documents(folder, [Document(each.title, each.text) for each in found.passed]) if folder else ()
+    pairs = list(zip(found.passed, results, strict=False))
+    refused = [_rejection(found, each, problem_lines(each.errors)) for each in found.rejected]
     unwritten = [
-        Rejection(
-            each.title, each.index, (f"it could not be written: {result.reason}",), found.rounds.get(each.index, 0)
-        )
-        for each, result in zip(passed, results, strict=False)
+        evolve(_rejection(found, each, [f"it passed and could not be written: {result.reason}"]), refused=False)
+        for each, result in pairs
         if isinstance(result, NotWritten)
     ]
-    refused = [
-        Rejection(each.title, each.index, tuple(problem_lines(each.errors)), found.rounds.get(each.index, 0))
-        for each in found.rejected
-    ]
-    rejected = sorted([*unwritten, *refused], key=lambda each: each.index)
-    return Outcome(consultation=found, written=tuple(written), rejected=tuple(rejected))
+    return Outcome(
+        consultation=found,
+        written=tuple((each, result) for each, result in pairs if isinstance(result, Written)),
+        rejected=tuple(sorted([*refused, *unwritten], key=lambda each: each.index)),
+    )
+
+
+def _rejection(found: Consultation, each: Passed | Rejected, errors: list[str]) -> Rejection:
+    return Rejection(each.title, each.index, tuple(errors), found.rounds.get(each.index, 0))
 
 
 def _merge(outcomes: Sequence[Outcome], recommendations: Sequence[Recommendation]) -> tuple[Merged, ...]:
@@ -214,14 +212,13 @@ def _remember(report: Report, wishes: Wishes, house: House) -> list[str]:
 
 
 def _drafted(report: Report, now_ns: int) -> Iterable[RecommendationRecord]:
-    pairs = zip(report.advice.recommendations, report.drafts or (), strict=False)
-    files = [(each, str(result.path)) for each, result in pairs if isinstance(result, Written)]
+    files = [(each, str(result.path.absolute())) for each, result in report.drafts or () if isinstance(result, Written)]
     return memory.records_of(files, state=memory.DRAFTED, now_ns=now_ns)
 
 
 def _written(report: Report, now_ns: int) -> Iterable[RecommendationRecord]:
     files = [
-        (each, str(file.path))
+        (each, str(file.path.absolute()))
         for outcome in report.outcomes
         for passed, file in outcome.written
         for each in memory.answered_by(passed.experiment, report.advice.recommendations)

@@ -14,7 +14,7 @@ from tumult_intelligence.signals import Coverage
 from tumult_intelligence.writer import NotWritten, Written
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from tumult_agent_cli.exceptions import AgentCliError
     from tumult_core.problems import Problem
@@ -43,12 +43,14 @@ class Rejection:
         index: in its answer, counted from 1.
         errors: everything that is wrong, one line each.
         rounds: how often it was sent back.
+        refused: by the gate; else it passed, and could not be written.
     """
 
     title: str
     index: int
     errors: tuple[str, ...]
     rounds: int = 0
+    refused: bool = True
 
 
 @frozen
@@ -72,7 +74,7 @@ class Report:
     Attributes:
         outcomes: one for each agent, in the order in which they were asked for.
         merged: the agents' rankings as one; empty unless there were several.
-        drafts: what ``--drafts`` wrote; None where it was not asked for.
+        drafts: what became of each draft that could be written; None where it was not asked for.
         generating: experiments were asked for.
         notes: what happened beside, such as a store that could not be written.
     """
@@ -81,7 +83,7 @@ class Report:
     goal: str | None = None
     outcomes: tuple[Outcome, ...] = ()
     merged: tuple[Merged, ...] = ()
-    drafts: tuple[Written | NotWritten, ...] | None = None
+    drafts: tuple[tuple[Recommendation, Written | NotWritten], ...] | None = None
     generating: bool = False
     notes: tuple[str, ...] = field(default=())
 
@@ -93,8 +95,11 @@ class Report:
 
     @property
     def exit_code(self) -> int:
-        """Give 1 where agents were asked for and none could be used, else 0."""
-        return int(bool(self.outcomes) and len(self.failures) == len(self.outcomes))
+        """Give 1 where none of the agents that were asked for could be used, or a file could not be written, else 0."""
+        no_agent = bool(self.outcomes) and len(self.failures) == len(self.outcomes)
+        no_draft = any(isinstance(result, NotWritten) for _, result in self.drafts or ())
+        no_file = any(not each.refused for outcome in self.outcomes for each in outcome.rejected)
+        return int(no_agent or no_draft or no_file)
 
 
 def render_json(report: Report) -> str:
@@ -212,12 +217,12 @@ def _error(error: AgentCliError) -> dict[str, Any]:
     }
 
 
-def _draft_notes(drafts: Sequence[Written | NotWritten] | None) -> list[str]:
+def _draft_notes(drafts: Iterable[tuple[Recommendation, Written | NotWritten]] | None) -> list[str]:
     return [
-        f"draft written: {each.path}"
-        if isinstance(each, Written)
-        else f"draft not written: {each.title}: {each.reason}"
-        for each in drafts or ()
+        f"draft written: {result.path}"
+        if isinstance(result, Written)
+        else f"draft not written: {result.title}: {result.reason}"
+        for _, result in drafts or ()
     ]
 
 

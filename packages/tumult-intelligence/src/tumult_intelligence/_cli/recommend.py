@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 EPILOG = """\
 Exit codes: 0 done, also when proposals were rejected or one of several agents failed; 1 when none of the agents that
-were asked for could be used; 2 wrong use; 130 interrupted.
+were asked for could be used, or a file could not be written; 2 wrong use; 130 interrupted.
 """
 
 
