@@ -33,6 +33,8 @@ T = TypeVar("T")
 RUN_S = 30.0
 """Deadline of a run that is expected to end by itself."""
 
+_LONG = 4_000_000
+
 PATIENCE_S = 20.0
 """What a run with a deadline of a second or two may take on a busy machine."""
 
@@ -93,8 +95,7 @@ class Bench:
         return probe
 
     def build(self, prompt: str = "hello", **request: Any) -> CliInvocation:
-        """Build an invocation as the runner does: after detection."""
-        self.detect()
+        """Build an invocation; of what detection found, the adapter knows what was detected before."""
         return self.adapter.build_invocation(PromptRequest(prompt, **request))
 
     def run(
@@ -103,6 +104,12 @@ class Bench:
         """Run a prompt from end to end."""
         wanted = PromptRequest(prompt, **{"timeout_s": RUN_S, **request})
         return run_prompt(self.adapter, wanted, on_progress=on_progress)
+
+    def longest_prompt(self) -> str:
+        """Give the longest prompt that the adapter says that it takes, up to four megabytes."""
+        limits = self.adapter.capabilities
+        characters = min(limits.max_prompt_bytes * 16 // 17, limits.max_prompt_chars or _LONG, _LONG)
+        return "0123456789abcdé\n" * (characters // 16)
 
     def deliver(self, prompt: str = "hello", **request: Any) -> None:
         """Run a prompt for the sake of what arrives at the CLI, whatever becomes of its answer."""

@@ -36,6 +36,7 @@ class Case:
         version: what ``detect`` must find in ``version_output``.
         version_args, auth_args: how the adapter asks; see ``FakeCli``.
         signed_in, signed_out: the answers to the sign-in probe; None where the adapter asks no such thing.
+        signed_in_by_exit_code: exit code 0 of the sign-in probe means signed in, whatever it prints.
         key_env: variables that hold a key and count as a sign-in.
         prompt_in: gives the prompt out of what is put on stdin.
         env: variables to set in every check.
@@ -52,6 +53,7 @@ class Case:
     auth_args: tuple[str, ...] | None = None
     signed_in: str | Reply | None = None
     signed_out: str | Reply | None = None
+    signed_in_by_exit_code: bool = False
     key_env: tuple[str, ...] = ()
     prompt_in: Callable[[str], str] = _itself
     env: Mapping[str, str] = field(factory=dict)
@@ -61,6 +63,11 @@ class Case:
     def plain(self) -> bool:
         """Tell whether stdout is the answer and nothing else, so that no text can be told from an answer."""
         return self.stdout_for is not None and self.stdout_for(ANSWER).strip() == ANSWER
+
+    @property
+    def is_signed_in_by_exit_code(self) -> bool:
+        """Tell whether exit code 0 of the sign-in probe may mean signed in; where nothing is told of it, it may."""
+        return self.signed_in_by_exit_code or self.signed_in is None
 
     def lines(self, answer: str = ANSWER) -> list[str]:
         """Give the non-blank lines of a successful run."""

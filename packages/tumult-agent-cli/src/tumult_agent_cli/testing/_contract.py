@@ -52,6 +52,7 @@ class AdapterContract:
     auth_args: ClassVar[tuple[str, ...] | None] = None
     signed_in: ClassVar[str | Reply | None] = None
     signed_out: ClassVar[str | Reply | None] = None
+    signed_in_by_exit_code: ClassVar[bool] = False
     key_env: ClassVar[tuple[str, ...]] = ()
     env: ClassVar[Mapping[str, str]] = {}
     probe_limit_s: ClassVar[float] = 35.0
@@ -80,6 +81,7 @@ class AdapterContract:
             auth_args=self.auth_args,
             signed_in=self.signed_in,
             signed_out=self.signed_out,
+            signed_in_by_exit_code=self.signed_in_by_exit_code,
             key_env=self.key_env,
             prompt_in=self.prompt_in,
             env=self.env,

@@ -19,7 +19,6 @@ from tumult_agent_cli.testing._samples import MODELS, PROMPTS
 if TYPE_CHECKING:
     from tumult_agent_cli.testing._bench import Bench
 
-_MB = 1_000_000
 _SHORT_S = 1.0
 _WORD = "flumbercorp"
 
@@ -28,8 +27,8 @@ _WORD = "flumbercorp"
 def prompt_arrives_exactly(bench: Bench, prompt: str) -> None:
     """The bytes that the CLI reads are those that were built, up to end-of-file, and none is an argument."""
     fake = bench.fake()
-    built = bench.build(prompt)
     bench.deliver(prompt)
+    built = bench.build(prompt)
     expect(fake.runs, "the CLI was not started with the prompt")
     call = fake.runs[0]
     expect(call.stdin == built.stdin.encode(), f"the CLI read {(call.stdin or b'')[:100]!r}, not {built.stdin[:100]!r}")
@@ -40,8 +39,9 @@ def prompt_arrives_exactly(bench: Bench, prompt: str) -> None:
 def a_megabyte_arrives_exactly(bench: Bench) -> None:
     """The longest prompt that the adapter takes, up to four megabytes, arrives whole."""
     fake = bench.fake()
-    prompt = "0123456789abcdé\n" * (min(bench.adapter.capabilities.max_prompt_bytes, 4 * _MB) // 17)
+    prompt = bench.longest_prompt()
     bench.deliver(prompt)
+    expect(fake.runs, "the CLI was not started with a prompt that it is said to take")
     arrived = bench.case.prompt_in((fake.runs[0].stdin or b"").decode())
     expect(arrived == prompt, f"of a prompt of {len(prompt)} characters, {len(arrived)} arrive, or others")
 
@@ -79,8 +79,8 @@ def environment_flows_through(bench: Bench) -> None:
     """The CLI gets the caller's environment, no colour, what was built, and no mark of a nested run."""
     os.environ.update({"MY_OWN": "1", "CLAUDECODE": "1", "CLAUDE_CODE_ENTRYPOINT": "cli"})
     fake = bench.fake(keep_env=("NO_COLOR",))
-    built = bench.build()
     bench.deliver()
+    built = bench.build()
     call = fake.runs[0]
     names = set(call.env_names)
     expect("MY_OWN" in names, "a variable of the caller does not reach the CLI")

@@ -245,8 +245,7 @@ def prompt_changes_nothing_else(bench: Bench, prompt: str) -> None:
 def longest_prompt_is_sent_exactly(bench: Bench) -> None:
     """The longest prompt that the adapter says that it takes is sent as it is."""
     bench.fake()
-    limits = bench.adapter.capabilities
-    prompt = "0123456789abcde\n" * (min(limits.max_prompt_bytes, 4_000_000) // 16)
+    prompt = bench.longest_prompt()
     sent = bench.case.prompt_in(bench.build(prompt).stdin)
     expect(sent == prompt, f"of a prompt of {len(prompt)} characters, {len(sent)} are sent, or others")
 
@@ -285,6 +284,7 @@ def isolation_is_kept_or_refused(bench: Bench) -> None:
 def same_request_same_invocation(bench: Bench) -> None:
     """The same request gives the same invocation, in this instance and in another."""
     bench.fake()
+    bench.detect()
     first = bench.build("hello", model=_MODEL)
     other = bench.case.adapter()
     other.detect()

@@ -188,6 +188,7 @@ def not_runnable_is_told(bench: Bench) -> None:
 def two_at_once(bench: Bench) -> None:
     """Runs at the same time, of one instance, each give the answer to their own prompt."""
     bench.fake(Reply(bench.stdout("%SHA256%"), delay_s=0.1))
+    bench.detect()
     prompts = [f"prompt {number}" for number in range(4)]
     wanted = [sha256(bench.build(prompt).stdin.encode()).hexdigest() for prompt in prompts]
     with ThreadPoolExecutor(4) as pool:
