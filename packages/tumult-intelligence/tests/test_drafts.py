@@ -7,7 +7,15 @@ from attrs import evolve
 
 from tumult_core.catalog import Argument, Catalog
 from tumult_core.engine import parse_experiment, validate_experiment
-from tumult_core.experiment import EnvValue, ExactTolerance, Experiment, InlineValue, NativeProvider, ProcessProvider, PythonProvider
+from tumult_core.experiment import (
+    EnvValue,
+    ExactTolerance,
+    Experiment,
+    InlineValue,
+    NativeProvider,
+    ProcessProvider,
+    PythonProvider,
+)
 from tumult_core.problems import Severity
 from tumult_core.store.values import ExperimentHistory, History
 from tumult_intelligence.advice import Past, advise
@@ -154,3 +162,18 @@ def test_a_probe_that_tells_yes_or_no_is_preferred_and_must_say_yes(catalog: Cat
 
     assert hypothesis is not None
     assert [(probe.name, probe.tolerance) for probe in hypothesis.probes] == [("zz-there", ExactTolerance(True))]
+
+
+def test_one_name_for_two_types_is_two_values(catalog: Catalog) -> None:
+    redis, process = catalog.plugins
+    block = evolve(redis.functions[1], arguments=(Argument("pid", "string", required=True),))
+    catalog = Catalog((evolve(redis, functions=(block,)), process))
+    actions = (("native", "tumult-process", "suspend"), ("script", "tumult-db-redis", "block-clients"))
+    ran = ExperimentHistory("Old", "f" * 64, (), 1, 1, 1, 1, 0, "failed", 0, None, actions)
+
+    recommendation = drafts(History(experiments=(ran,)), catalog, 0)["Old"]
+    found = experiment(recommendation)
+
+    assert recommendation.draft.valid
+    assert set(found.configuration) == {"pid", "pid_string"}
+    assert "SHA-256 ffffffffffff…" in (found.description or "")

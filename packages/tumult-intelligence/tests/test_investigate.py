@@ -53,17 +53,22 @@ print(json.dumps({{"type": "turn.completed", "usage": {{"input_tokens": 100, "ou
 """
 
 
-def calling(tool: str, text: str = "", **arguments: Any) -> str:
-    call = json.dumps({"tool": tool, "arguments": arguments})
-    return f"{text}\n\n```tool-NONCE\n{call}\n```\n"
+def calling(*calls: tuple[str, dict[str, Any]], text: str = "") -> str:
+    data = [{"tool": tool, "arguments": arguments} for tool, arguments in calls]
+    return f"{text}\n\n```tool-NONCE\n{json.dumps(data)}\n```\n"
 
 
+def proposing(toon: str, **more: Any) -> str:
+    return calling(("propose_experiment", {"toon": toon, **more}))
+
+
+ALL_RUNS = ("query", {"sql": "SELECT title, status FROM experiments ORDER BY title"})
 SIX_STEPS = [
-    calling("signals", "What is known?"),
-    "Now the store:\n\n```tool-NONCE\n{'tool': 'query'}\n```",
-    calling("run", experiment_id="nowhere"),
-    calling("run", experiment_id="nowhere"),
-    calling("propose_experiment", toon=EXAMPLE),
+    calling(("signals", {}), ALL_RUNS, ("run", {"experiment_id": RUN_ID}), text="What is known?"),
+    "Now the plugins:\n\n```tool-NONCE\n{'tool': 'catalog'}\n```",
+    calling(("query", {"sql": "SELECT nonsense FROM experiments"})),
+    calling(("query", {"sql": "SELECT nonsense FROM experiments"})),
+    proposing(EXAMPLE),
     ANSWER,
 ]
 
@@ -171,10 +176,13 @@ def test_six_steps_end_in_an_answer_an_experiment_and_a_transcript(desk: Desk) -
     check_six_steps(desk)
     messages = read_transcript(desk.transcript).messages
     results = [message for message in messages if message.role is Role.TOOL]
-    assert [result.is_error for result in results] == [False, True, True, False]
+    assert [result.is_error for result in results] == [False, False, False, True, True, False]
     assert 'experiment "Worker pause": 1 runs, 1 not completed' in results[0].text
-    assert "HINT: This very call has now failed 2 times in a row" in results[2].text
-    assert results[3].text.startswith("Proposal 1, 'The worker survives a pause of ten seconds', passed.")
+    assert results[1].text == 'title | status\n["Worker pause", "failed"]'
+    assert "no such process" in results[2].text
+    assert "nonsense" in results[3].text
+    assert "HINT: This very call has now failed 2 times in a row" in results[4].text
+    assert results[5].text.startswith("Proposal 1, 'The worker survives a pause of ten seconds', passed.")
     assert any("Line 4, column 2" in message.text for message in messages if message.role is Role.USER)
 
 
@@ -202,13 +210,13 @@ def test_kill_9_in_the_middle_and_resume_finish_the_same_job(desk: Desk) -> None
         process.communicate()
     os.kill(orphan, signal.SIGKILL)
     before = read_transcript(desk.transcript)
-    assert (before.steps, before.finish, len(before.messages)) == (4, None, 9)
+    assert (before.steps, before.finish, len(before.messages)) == (4, None, 11)
     assert not desk.out.exists()
     done = desk.run("--resume", desk.transcript)
     assert done.returncode == 0, done.stderr
     assert "1 experiment(s) written" in done.stdout
     check_six_steps(desk)
-    assert read_transcript(desk.transcript).messages[:9] == before.messages
+    assert read_transcript(desk.transcript).messages[:11] == before.messages
     assert [prompt["step"] for prompt in desk.prompts()] == [0, 1, 2, 3, 4, 4, 5]
 
 
@@ -222,8 +230,8 @@ def test_a_transcript_that_ends_inside_a_call_goes_on_with_a_result_that_says_so
     assert done.returncode == 0, done.stderr
     kept = read_transcript(desk.transcript)
     results = [message.text for message in kept.messages if message.role is Role.TOOL]
-    assert results[3] == "ERROR: interrupted; it may have taken effect (the run before this one was interrupted)"
-    assert results[4].startswith("Proposal 1, ")
+    assert results[5] == "ERROR: interrupted; it may have taken effect (the run before this one was interrupted)"
+    assert results[6].startswith("Proposal 1, ")
     assert not unanswered(kept.messages)
 
 
@@ -280,9 +288,9 @@ def test_a_proposal_that_is_refused_is_told_and_mended(desk: Desk) -> None:
     broken = EXAMPLE.replace("path: kill", "pathh: kill")
     desk.script(
         [
-            calling("propose_experiment", toon=broken),
-            calling("propose_experiment", toon=EXAMPLE, replaces=1),
-            calling("propose_experiment", toon="nonsense"),
+            proposing(broken),
+            proposing(EXAMPLE, replaces=1),
+            proposing("nonsense"),
             ANSWER,
         ]
     )
@@ -365,7 +373,7 @@ def test_a_terminal_sees_what_goes_on(desk: Desk) -> None:
     assert "step 1 · " in talk
     assert "signals" in talk
     assert "660 tokens" in talk
-    assert "run failed" in talk
+    assert "query failed" in talk
 
 
 def _read_all(descriptor: int) -> str:

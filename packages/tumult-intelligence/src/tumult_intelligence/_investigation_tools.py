@@ -173,4 +173,5 @@ def _rows(table: Table) -> str:
     lines += [json.dumps(list(row), ensure_ascii=False, default=str) for row in table.rows]
     lines += ["(no rows)"] if not table.rows else []
     lines += [f"(only the first {len(table.rows)} rows)"] if table.truncated else []
+    lines += [f"({note})" for note in table.notes]
     return "\n".join(lines)

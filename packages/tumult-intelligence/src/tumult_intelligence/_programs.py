@@ -35,7 +35,9 @@ _INTERPRETER = re.compile(r"^(python|perl|ruby|node|nodejs|php|lua|deno|bun)[\d.
 _COMPUTED = re.compile(r"[$`*?{]|^-|^\[(?!\[?$)")
 _DEVICE = re.compile(r"^/dev/(?!null$|stdout$|stderr$|stdin$|tty|fd/|shm/|zero$|full$|u?random$)")
 _SCRATCH_FILE = re.compile(r"^/(?:var/)?tmp/(?!.*\.\.)[\w./-]*\w$")
-_FORK_BOMB = re.compile(r"(?P<name>[\w:.]+)\s*\(\)\s*\{[^}]*?(?P=name)\s*\|\s*(?P=name)")
+_FORK_BOMB = re.compile(
+    r"(?<![\w:.])(?P<name>[\w:.]{1,40})\s{0,9}\(\)\s{0,9}\{[^}]{0,200}?(?P=name)\s{0,9}\|\s{0,9}(?P=name)"
+)
 
 # Subcommands that destroy what no rollback brings back, by program: all words of a tuple stand there.
 _DESTRUCTIVE = {
@@ -208,7 +210,7 @@ def _fetches_and_runs(commands: Sequence[Command]) -> bool:
 
 def _runs_a_file(command: Command) -> bool:
     if command.name in {"chmod", "install"}:
-        return any(re.fullmatch(r"[ugoa]*\+[rwst]*x\w*|[0-7]*[1357][0-7]*", word) for word in command.arguments)
+        return any(re.fullmatch(r"[ugoa]*\+[rwst]*x\w*|[0-7]{0,3}[1357][0-7]{0,3}", word) for word in command.arguments)
     if command.program.startswith(("./", "/tmp/", "/var/tmp/", "~/", "/dev/shm/")):  # noqa: S108 - names to look for
         return True
     if command.name in {"source", "."}:

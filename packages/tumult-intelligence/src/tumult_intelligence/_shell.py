@@ -25,6 +25,7 @@ _ASSIGNMENT = re.compile(r"^[A-Za-z_]\w*\+?=")
 _CONTAINERS = frozenset({"docker", "podman", "nerdctl", "kubectl", "oc", "lxc", "incus"})
 _CONTAINER_VALUES = frozenset({"-u", "--user", "-w", "--workdir", "-e", "--env", "--env-file", "-c", "-n"})
 _SSH_VALUES = frozenset(f"-{letter}" for letter in "bcDEeFIiJLlmOopQRSWw")
+_SUBSTITUTION = re.compile(r"[$<>]\(")
 _MAX_DEPTH = 8
 _NUMBER = re.compile(r"^\d+(\.\d+)?[smhd]?$")
 
@@ -213,9 +214,12 @@ def _after(words: Sequence[str], marks: set[str]) -> list[str]:
 
 
 def _substitutions(word: str) -> Iterator[str]:
-    """Give the text of each ``$(…)``, ``<(…)`` and backtick pair in a word."""
-    for start in re.finditer(r"[$<>]\(", word):
-        yield _balanced(word[start.end() :])
+    """Give the text of each ``$(…)``, ``<(…)`` and backtick pair in a word; what is nested in one is left to its reader."""
+    place = 0
+    while (start := _SUBSTITUTION.search(word, place)) is not None:
+        inner = _balanced(word[start.end() :])
+        yield inner
+        place = start.end() + len(inner)
     yield from re.findall(r"`([^`]*)`", word)
 
 

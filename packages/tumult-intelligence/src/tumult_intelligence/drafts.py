@@ -51,13 +51,16 @@ class Unknowns:
     configuration: dict[str, EnvValue | InlineValue] = field(factory=dict)
     secrets: dict[str, EnvValue] = field(factory=dict)
     described: dict[str, str] = field(factory=dict)
+    types: dict[str, str] = field(factory=dict)
 
     def placeholder(self, argument: Argument) -> str:
         """Declare the argument and give the placeholder for it."""
-        name = re.sub(r"[^A-Za-z0-9_]", "_", argument.name)
-        name = name if name[:1].isalpha() or name[:1] == "_" else f"_{name}"
+        name = _identifier(argument.name)
+        if self.types.setdefault(name, argument.type) != argument.type:
+            name = f"{name}_{argument.type}"  # two plugins mean two things by one name
         key = f"{PREFIX}{name.upper()}"
-        self.described.setdefault(key, f"{argument.type}{f': {argument.description}' if argument.description else ''}")
+        about = f": {argument.description}" if argument.description else ""
+        self.described.setdefault(key, f"{argument.type}{about}")
         if argument.secret:
             self.secrets[name] = EnvValue(key)
             return f"${{secrets.{SECRETS}.{name}}}"
@@ -67,6 +70,11 @@ class Unknowns:
     def arguments(self, function: Function) -> dict[str, Any]:
         """Give a placeholder for each argument that the operator has to give."""
         return {each.name: self.placeholder(each) for each in needed(function)}
+
+
+def _identifier(name: str) -> str:
+    plain = re.sub(r"[^A-Za-z0-9_]", "_", name)
+    return plain if plain[:1].isalpha() or plain[:1] == "_" else f"_{plain}"
 
 
 def needed(function: Function) -> tuple[Argument, ...]:
@@ -209,8 +217,15 @@ def _unique(activities: Iterable[Activity]) -> Iterator[Activity]:
 
 
 def _description(candidate: Candidate) -> str:
-    about = " ".join(function.description.rstrip(".") + "." for function in candidate.functions if function.description)
-    return f"A draft to complete before it runs. {about}".strip()
+    signal = candidate.signal
+    if isinstance(signal, ActionSignal):
+        about = (f"{each.description.rstrip('.')}." for each in candidate.functions if each.description)
+        return " ".join(["A draft to complete before it runs.", *about])
+    origin = f" (SHA-256 {signal.experiment_sha256[:12]}…)" if signal.experiment_sha256 else ""
+    return (
+        "A draft with the actions of the last run. The document of that run is the better start where you have it"
+        f"{origin}: only it has the arguments."
+    )
 
 
 def _tags(candidate: Candidate) -> tuple[str, ...]:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tumult_intelligence.recommendation import Recommendation
 
 K = 60
+MAX_ITEMS = 100
 _ITEM = re.compile(r"^ {0,3}(?:\*\*)?(\d{1,3})[.)]\s+(.*\S)")
 _ID = re.compile(r"\[([^\[\]\n]{1,200})\]")
 _MARKS = re.compile(r"[*_`#]+")
@@ -60,6 +61,8 @@ def read_ranking(text: str, recommendations: Sequence[Recommendation]) -> tuple[
         if (item := _ITEM.match(line)) is not None:
             choice = _choice(item[2], recommendations)
             found.setdefault(choice.key, choice)
+        if len(found) == MAX_ITEMS:
+            break
     return tuple(found.values())
 
 

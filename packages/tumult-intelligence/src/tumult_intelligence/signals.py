@@ -88,6 +88,7 @@ class ExperimentSignal:
     last_status: str
     last_error: str | None
     actions: tuple[tuple[str, str, str], ...]
+    experiment_sha256: str = ""
 
 
 @frozen
@@ -207,6 +208,7 @@ def _experiment(found: ExperimentHistory, now_ns: int, stale_after_days: int) ->
         last_status=found.last_status,
         last_error=_said(found.last_error),
         actions=found.actions,
+        experiment_sha256=found.experiment_sha256,
     )
 
 
