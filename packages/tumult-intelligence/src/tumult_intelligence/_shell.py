@@ -27,6 +27,7 @@ _CONTAINER_VALUES = frozenset({"-u", "--user", "-w", "--workdir", "-e", "--env",
 _SSH_VALUES = frozenset(f"-{letter}" for letter in "bcDEeFIiJLlmOopQRSWw")
 _SUBSTITUTION = re.compile(r"[$<>]\(")
 _MAX_DEPTH = 8
+_MAX_WRAPPERS = 20
 _NUMBER = re.compile(r"^\d+(\.\d+)?[smhd]?$")
 
 # Programs that run the program named in their arguments, with the options of theirs that take a value.
@@ -113,8 +114,10 @@ def program_commands(
     words: Sequence[str], redirects: Sequence[str] = (), *, piped: bool = False, depth: int = 0
 ) -> Iterator[Command]:
     """Give the program that an argument vector runs, and those that it runs in turn."""
-    rest = _without_assignments(words)
+    rest, wrappers = _without_assignments(words), 0
     while rest:
+        if (wrappers := wrappers + 1) > _MAX_WRAPPERS:
+            raise UnreadableShell("one program runs another too many times over")
         command = Command(rest[0], tuple(rest[1:]), tuple(redirects), piped=piped)
         yield command
         text = _inner_text(command)
@@ -214,7 +217,7 @@ def _after(words: Sequence[str], marks: set[str]) -> list[str]:
 
 
 def _substitutions(word: str) -> Iterator[str]:
-    """Give the text of each ``$(…)``, ``<(…)`` and backtick pair in a word; what is nested in one is left to its reader."""
+    """Give the text of each ``$(…)``, ``<(…)`` and backtick pair in a word; nested ones are left to who reads that."""
     place = 0
     while (start := _SUBSTITUTION.search(word, place)) is not None:
         inner = _balanced(word[start.end() :])

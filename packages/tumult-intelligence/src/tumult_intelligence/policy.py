@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from tumult_core.catalog import Catalog
     from tumult_core.experiment import Experiment, Provider
 
+MAX_REVIEWABLE = 10_000
 _SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 _LOADER_VARIABLES = frozenset(
     {"LD_PRELOAD", "LD_LIBRARY_PATH", "LD_AUDIT", "BASH_ENV", "ENV", "PYTHONPATH", "PYTHONSTARTUP", "PATH"}
@@ -112,6 +113,10 @@ def _check_process(path: str, provider: ProcessProvider) -> Iterator[Problem]:
             "leave it out",
             "loader-variable",
         )
+    if sum(map(len, provider.arguments)) > MAX_REVIEWABLE:
+        message = f"its arguments have more than {MAX_REVIEWABLE} characters"
+        yield _refuse(f"{path}.arguments", message, "nobody reviews that: put it into a program of its own", "too-long")
+        return
     try:
         found = tuple(_shell.program_commands((provider.path, *provider.arguments)))
     except _shell.UnreadableShell as error:
