@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import psutil
@@ -14,7 +15,6 @@ import pytest
 from tumult_agent_cli.testing._site import SiteDir, adapter_source
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
 
@@ -361,45 +361,52 @@ def test_new_writes_a_project_and_never_over_one(tumult: Tumult, tmp_path: Path)
     assert tumult("new", "other", "--directory", "file/below").returncode == 1
 
 
-def check_in_process(monkeypatch: pytest.MonkeyPatch, site: SiteDir, *arguments: str) -> tuple[int, str, str]:
-    """Run ``check`` with a few checks that start nothing: all of them take a minute."""
-    from click.testing import CliRunner
+Check = Callable[..., tuple[int, str, str]]
 
+
+@pytest.fixture
+def check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Check:
+    """Run ``check`` with a few checks that start nothing: all of them take a minute."""
     from tumult_agent_cli import testing
     from tumult_agent_cli._cli.agents import command
 
     few = tuple(c for c in testing.CHECKS if c.group == "identity" and "distribution" not in c.id)
     monkeypatch.setattr(testing, "CHECKS", few)
-    monkeypatch.syspath_prepend(site.path)
-    result = CliRunner().invoke(command, ["check", *arguments])
-    return result.exit_code, result.stdout, result.stderr
+    monkeypatch.syspath_prepend(tmp_path / "site")
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as ended:
+            command(["check", *arguments])
+        return int(ended.value.code or 0), *capsys.readouterr()
+
+    return run
 
 
-def test_check_runs_the_contract_against_what_is_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    site = SiteDir(tmp_path / "site")
+def test_check_runs_the_contract_against_what_is_installed(tumult: Tumult, check: Check) -> None:
+    site = tumult.site
     site.add("sound-cli", adapter_source("sound"), name="sound")
-    code, out, err = check_in_process(monkeypatch, site, "sound")
+    code, out, err = check("sound")
     assert (code, err.count("passed"), out.count("\n")) == (0, 1, 1)
     assert out.startswith("identity: ")
-    code, out, _ = check_in_process(monkeypatch, site, "sound", "--long")
+    code, out, _ = check("sound", "--long")
     assert code == 0
     assert "  passed: identity/" in out
 
 
-def test_check_says_what_does_not_hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    site = SiteDir(tmp_path / "site")
+def test_check_says_what_does_not_hold(tumult: Tumult, check: Check) -> None:
+    site = tumult.site
     site.add("unsound-cli", adapter_source("unsound", members="install_hint = ''"), name="unsound")
-    code, out, err = check_in_process(monkeypatch, site, "unsound")
+    code, out, err = check("unsound")
     assert code == 1
     assert "  failed: identity/" in out
     assert "1 failed" in err
 
 
-def test_a_live_check_sends_one_prompt_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    site = SiteDir(tmp_path / "site")
+def test_a_live_check_sends_one_prompt_and_says_so(tumult: Tumult, check: Check) -> None:
+    site = tumult.site
     invocation = "def build_invocation(self, request): return CliInvocation(('/bin/{}', 'ready'), request.prompt)"
     site.add("live-cli", adapter_source("live", members=invocation.format("echo")), name="live")
-    code, out, err = check_in_process(monkeypatch, site, "live", "--live")
+    code, out, err = check("live", "--live")
     assert code == 0
     assert "live: the model answered 'ready" in out
     assert "Sending one tiny prompt to live; this may cost money." in err
@@ -408,6 +415,6 @@ def test_a_live_check_sends_one_prompt_and_says_so(tmp_path: Path, monkeypatch: 
     )
     members += "    raise OutputParse(self.name, 'nothing there')"
     site.add("mute-cli", adapter_source("mute", members=members), name="mute")
-    code, out, _ = check_in_process(monkeypatch, site, "mute", "--live")
+    code, out, _ = check("mute", "--live")
     assert code == 1
     assert "live: failed: mute: " in out
