@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 NAME, LOCK_NAME, DRAFT_NAME = "index.duckdb", "index.lock", "index.new.duckdb"
 STORAGE_VERSION = "v1.4.0"  # the oldest DuckDB that this distribution asks for can read the file
-BATCH_BYTES = 16_000_000
+BATCH_BYTES = 4_000_000
 # What DuckDB raises for a file that is damaged, of a newer storage format, or that holds other tables than ours.
 _DAMAGE = (
     duckdb.IOException,

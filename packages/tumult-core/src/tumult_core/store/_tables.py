@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from tumult_core.store._records import CALLS, RECOMMENDATIONS, RUNS, Record, Unreadable
@@ -120,18 +121,25 @@ _ROWS: dict[str, Callable[[Record], Rows]] = {RUNS: _run_rows, CALLS: _call_rows
 
 
 def _conform(table: str, row: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: _value(f"{table}.{name}", row.get(name), kind) for name, kind in TABLES[table].items()}
-
-
-def _value(place: str, value: Any, kind: str) -> Any:
-    if value is None:
-        if kind.endswith("NOT NULL"):
-            raise Unreadable(f"{place} is missing")
-        return None
+    """Give a row with every column of its table and values of its types; this is where folding spends its time."""
+    conformed = {}
+    name = ""
     try:
-        return _CASTS[kind.split(maxsplit=1)[0]](value)
+        for name, cast, required in _casts(table):
+            value = row.get(name)
+            if value is None and required:
+                raise Unreadable(f"{table}.{name} is missing")
+            conformed[name] = None if value is None else cast(value)
     except (TypeError, ValueError, AttributeError) as error:
-        raise Unreadable(f"{place} is {value!r:.80}") from error
+        raise Unreadable(f"{table}.{name} is {row.get(name)!r:.80}") from error
+    return conformed
+
+
+@cache
+def _casts(table: str) -> tuple[tuple[str, Callable[[Any], Any], bool], ...]:
+    """Give name, cast and necessity of each column."""
+    columns = TABLES[table].items()
+    return tuple((name, _CASTS[kind.split(maxsplit=1)[0]], kind.endswith("NOT NULL")) for name, kind in columns)
 
 
 def _text(value: Any) -> str:
@@ -140,7 +148,7 @@ def _text(value: Any) -> str:
     left_out = len(text) - MAX_CELL_CHARACTERS
     if left_out > 0:
         text = f"{text[:MAX_CELL_CHARACTERS]}… ({left_out} more characters)"
-    return text.encode("utf-8", "replace").decode("utf-8")
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _integer(value: Any, low: int, high: int) -> int:
