@@ -391,12 +391,16 @@ method[3]:
 
 
 def test_a_terminal_that_goes_away_costs_no_rollback(place: Path) -> None:
-    (place / "x.toon").write_text(LONG.replace("sleep 60", "sleep 0.5").replace("; wait", "; wait; exit 1"))
+    (place / "x.toon").write_text(
+        LONG.replace("true", "mkdir -p looks-like-a-change")
+        .replace("sleep 60", "sleep 0.5")
+        .replace("; wait", "; wait; exit 1")
+    )
     process = subprocess.Popen((*TUMULT, "run", "x.toon"), cwd=place, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert process.stdout
     assert process.stderr
     process.stdout.close()
     process.stderr.close()
-    process.wait(timeout=60)
+    assert process.wait(timeout=60) == 4
     assert (place / "undone").exists()
     assert open_store(str(place / "history")).history().runs == 1

@@ -105,8 +105,19 @@ def _print(lines: Iterable[str], data: dict[str, Any], form: str) -> None:
         import json
 
         lines = [json.dumps(data, ensure_ascii=False, indent=2)]
-    for line in lines:
-        click.echo(line)
+    try:
+        for line in lines:
+            click.echo(line)
+    except BrokenPipeError:
+        _mute_stdout()
+
+
+def _mute_stdout() -> None:
+    """Let nobody's reading, as behind ``head``, not change the exit code: that is the run's."""
+    import os
+    import sys
+
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _show(event: RunEvent) -> None:
@@ -118,9 +129,12 @@ def _show(event: RunEvent) -> None:
 
 
 def _warn(text: str) -> None:
+    from contextlib import suppress
+
     from tumult_core._text import one_line
 
-    click.echo(click.style(f"Warning: {one_line(text)}", fg="yellow"), err=True, color=_color())
+    with suppress(BrokenPipeError):  # nobody reads it, which is no reason not to run
+        click.echo(click.style(f"Warning: {one_line(text)}", fg="yellow"), err=True, color=_color())
 
 
 def _color() -> bool | None:
