@@ -183,6 +183,21 @@ def test_it_reads_argument_vectors_too() -> None:
     ]
 
 
+@pytest.mark.parametrize("name", ["${config.marker}", "${config.folder}/marker", "marker.txt", "work/marker", "/tmp/x"])
+def test_a_step_may_take_away_one_file_of_its_own_where_no_shell_reads_the_name(name: str) -> None:
+    assert [problem.code for problem in check(ProcessProvider("rm", ("-f", name)))] == ["policy-review"]
+    if not name.startswith("/tmp"):
+        assert "deletes" in refusals(f"rm -f {name}")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("-rf", "work"), ("-f", "/etc/passwd"), ("-f", "../x"), ("-f", "a/../../x"), ("-R", "${config.x}"), ("-f", "*")],
+)
+def test_it_may_take_away_nothing_else(arguments: tuple[str, ...]) -> None:
+    assert "policy-deletes" in [problem.code for problem in check(ProcessProvider("rm", arguments))]
+
+
 def test_variables_that_decide_what_code_runs_are_refused() -> None:
     codes = [problem.code for problem in check(ProcessProvider("true", env={"LD_PRELOAD": "/tmp/x.so"}))]
 

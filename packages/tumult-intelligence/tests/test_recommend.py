@@ -447,7 +447,7 @@ def test_an_answer_cannot_paint_on_the_terminal_or_leak(house: Callable[..., Hou
 
 
 def test_secrets_are_those_whose_names_say_so() -> None:
-    environ = {"API_KEY": "0123456789", "MY_TOKEN": "short", "HOME": "/root/long/enough", "DB_PASSWORD": "abcdefgh"}
+    environ = {"API_KEY": "0123456789", "MY_TOKEN": "short", "HOME": "/srv/long/enough", "DB_PASSWORD": "abcdefgh"}
 
     assert secrets_in(environ) == ("0123456789", "abcdefgh")
 

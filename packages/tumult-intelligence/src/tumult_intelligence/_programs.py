@@ -35,6 +35,7 @@ _INTERPRETER = re.compile(r"^(python|perl|ruby|node|nodejs|php|lua|deno|bun)[\d.
 _COMPUTED = re.compile(r"[$`*?{]|^-|^\[(?!\[?$)")
 _DEVICE = re.compile(r"^/dev/(?!null$|stdout$|stderr$|stdin$|tty|fd/|shm/|zero$|full$|u?random$)")
 _SCRATCH_FILE = re.compile(r"^/(?:var/)?tmp/(?!.*\.\.)[\w./-]*\w$")
+_OWN_FILE = re.compile(r"^(?!.*\.\.)(?:\$\{[\w.-]+\}|\w[\w.-]*)(?:/[\w.-]+)*$")
 _FORK_BOMB = re.compile(
     r"(?<![\w:.])(?P<name>[\w:.]{1,40})\s{0,9}\(\)\s{0,9}\{[^}]{0,200}?(?P=name)\s{0,9}\|\s{0,9}(?P=name)"
 )
@@ -160,12 +161,18 @@ def _deletes(command: Command) -> bool:
 
 
 def _scratch_only(command: Command) -> bool:
-    """Tell whether ``rm`` or ``truncate`` names plain files of the temporary folder, spelled out, and no folder."""
+    """Tell whether ``rm`` or ``truncate`` names plain files that an experiment may have made, and no folder.
+
+    Those are files of the temporary folder, spelled out; and where no shell reads the names, also files of the working
+    folder and one that the operator names.
+    """
     options = [word for word in command.arguments if word.startswith("-")]
     if any("r" in word.lower() for word in options if not word.startswith("--")) or "--recursive" in options:
         return False
     operands = [word for word in command.arguments if not word.startswith("-") and not re.fullmatch(r"\d+[KMG]?", word)]
-    return bool(operands) and all(map(_SCRATCH_FILE.match, operands))
+    return bool(operands) and all(
+        _SCRATCH_FILE.match(word) or (command.direct and _OWN_FILE.match(word)) for word in operands
+    )
 
 
 def _destroys(name: str, arguments: Sequence[str]) -> bool:

@@ -72,12 +72,14 @@ class Command:
         arguments: what it is given, quotes removed.
         redirects: the files that its output goes to.
         piped: something is put into its standard input.
+        direct: no shell has read it: its arguments are exactly what it is given.
     """
 
     program: str
     arguments: tuple[str, ...] = ()
     redirects: tuple[str, ...] = ()
     piped: bool = False
+    direct: bool = False
 
     @property
     def name(self) -> str:
@@ -118,7 +120,7 @@ def program_commands(
     while rest:
         if (wrappers := wrappers + 1) > _MAX_WRAPPERS:
             raise UnreadableShell("one program runs another too many times over")
-        command = Command(rest[0], tuple(rest[1:]), tuple(redirects), piped=piped)
+        command = Command(rest[0], tuple(rest[1:]), tuple(redirects), piped=piped, direct=depth == 0)
         yield command
         text = _inner_text(command)
         if text is not None:
