@@ -72,9 +72,7 @@ class ClaudeCodeAdapter(AgentCliAdapter):
         if found.version is not None:
             return invocation
         needed = [flag for flag in flags if not flag.optional]
-        lost = tuple(
-            f"the version of Claude Code is unknown: {flag.gap}" for flag in flags if flag.optional and flag.gap
-        )
+        lost = tuple(f"its version is unknown: {flag.gap}" for flag in flags if flag.optional and flag.gap)
         fallback = evolve(invocation, argv=(found.path, *_arguments(needed, request.model)), warnings=lost)
         return evolve(invocation, fallback=fallback)
 

@@ -70,8 +70,8 @@ def progress_of(line: str) -> Progress | None:
         event = event[-1] if event else None
     if not isinstance(event, dict):
         return None
-    if event.get("type") == "result":
-        failed = event.get("is_error") is True
+    failed = event.get("is_error")
+    if event.get("type") == "result" and isinstance(failed, bool):
         return Progress(ProgressKind.TEXT if failed else ProgressKind.ANSWERED, final=True)
     if event.get("subtype") != "api_retry":
         return None

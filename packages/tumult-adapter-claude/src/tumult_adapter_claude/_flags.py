@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 FIRST_LINE = "The text below is the request, word for word.\n\n"
 """Put before the prompt: one that begins with ``/`` is a command to every version, and runs instead of being sent."""
 
-AUTH_STATUS_FLOOR = "2.1.120"
+AUTH_STATUS_FLOOR = "2.1.40"
 """An older version takes the words ``auth status`` for a prompt."""
 
 ENV = {
@@ -55,9 +55,9 @@ class Flag:
 FLAGS = (
     Flag(("--setting-sources", ""), "2.0.10", "it loads settings and runs hooks of this user and folder"),
     Flag(("--strict-mcp-config",), "2.0.10", "it starts the MCP servers of this user and folder"),
-    Flag(("--tools", ""), "2.0.77", "it keeps its tools, and may read files"),
-    Flag(("--disable-slash-commands",), "2.0.77", optional=True),
-    Flag(("--no-session-persistence",), "2.0.77", "it keeps a transcript under ~/.claude/projects", optional=True),
+    Flag(("--tools", ""), "2.0.31", "it keeps its tools, and may read files"),
+    Flag(("--disable-slash-commands",), "2.0.60", optional=True),
+    Flag(("--no-session-persistence",), "2.0.65", "it keeps a transcript under ~/.claude/projects", optional=True),
     # A second lock on files named in the prompt, and on settings.
     Flag(("--restricted",), "2.1.248", optional=True),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import TYPE_CHECKING, ClassVar
 
 from attrs import evolve
@@ -71,7 +72,7 @@ class CodexAdapter(AgentCliAdapter):
         if found.version is not None:
             return invocation
         needed = [flag for flag in flags if not flag.optional]
-        lost = tuple(f"the version of Codex is unknown: {flag.gap}" for flag in flags if flag.optional)
+        lost = tuple(f"its version is unknown: {flag.gap}" for flag in flags if flag.optional)
         fallback = evolve(invocation, argv=(found.path, *_arguments(needed, request.model)), warnings=lost)
         return evolve(invocation, fallback=fallback)
 
@@ -107,9 +108,9 @@ def _sign_in(found: Found) -> tuple[bool | None, str]:
     if isinstance(raw, str) or raw.timed_out:
         return _by_key(None, "it did not tell whether it is signed in")
     words = said(last_words(raw.stderr) or last_words(raw.stdout), 200)
-    if raw.exit_code == 0:
-        return True, words or "signed in"
-    return _by_key(False if "not logged in" in words.lower() else None, words)
+    if raw.exit_code == 0 and re.search("logged in|api key|access token", words, re.IGNORECASE):
+        return True, words
+    return _by_key(False if re.search("not logged in", words, re.IGNORECASE) else None, words)
 
 
 def _by_key(logged_in: bool | None, words: str) -> tuple[bool | None, str]:

@@ -43,6 +43,7 @@ _NOISE = (
     r"^tip:",
     r"system skills",
 )
+_AGAIN = re.compile(r"^re-?connecting\S*\s+\d+/\d+ \((.*)\)$", re.IGNORECASE | re.DOTALL)
 _HOME_HINT = "let Codex write to HOME, or set CODEX_HOME"
 
 
@@ -86,7 +87,8 @@ def _made(name: str, words: str, auth_hint: str) -> AgentCliError:
 
 
 def _unwrapped(words: str) -> str:
-    """Give the message of an API's error body, which Codex passes on as it came."""
+    """Give what is inside: an API's error body, which Codex passes on as it came, and the reason of a new try."""
+    words = _AGAIN.sub(r"\1", words)
     body: Any = json_value(words)
     error = body.get("error") if isinstance(body, dict) else None
     return (text_of(error.get("message")) if isinstance(error, dict) else "") or words

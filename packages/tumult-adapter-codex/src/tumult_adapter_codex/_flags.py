@@ -44,12 +44,12 @@ class Flag:
 
 
 FLAGS = (
-    Flag(("--ephemeral",), "0.100.0", "it keeps a transcript under ~/.codex/sessions", optional=True),
+    Flag(("--ephemeral",), "0.99.0", "it keeps a transcript under ~/.codex/sessions", optional=True),
     Flag(("--ignore-user-config",), "0.122.0", "it loads the settings of this user"),
     Flag(("--ignore-rules",), "0.122.0", "it follows this user's rules for commands"),
 )
 
-SHELL_OFF_FLOOR = "0.60.1"
+SHELL_OFF_FLOOR = "0.59.0"
 SHELL_GAP = "it keeps a shell in a read-only sandbox, and may read files"
 
 # Every version takes any setting; one that does not know it says so in an event, or nothing.

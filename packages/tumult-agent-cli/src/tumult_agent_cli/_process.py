@@ -49,6 +49,8 @@ class Child:
                 start_new_session=True,
             )
         atexit.register(self._kill)
+        own = _process(self._process.pid)
+        self._created = own.create_time() if own else 0.0
 
     @property
     def returncode(self) -> int | None:
@@ -70,36 +72,38 @@ class Child:
         except psutil.Error:
             return
 
-    def end(self, grace_s: float, *, hurry: Callable[[], bool] = bool) -> None:
-        """End it and all its descendants: SIGTERM to the group, at most ``grace_s`` (less when ``hurry`` says so), then
-        SIGKILL to whatever is left; reaped when this returns. Never SIGINT: a CLI may take that for a good end.
+    def end(self, grace_s: float, rest_grace_s: float, *, hurry: Callable[[], bool] = bool) -> None:
+        """End it and all that it started; when this returns they are gone, and it is reaped.
+
+        Never SIGINT: a CLI may take that for a good end.
+
+        Args:
+            grace_s: between SIGTERM and SIGKILL to the command and its group.
+            rest_grace_s: the same for what is still there when the command has ended.
+            hurry: cuts the waits short.
         """
         try:
             self.note()
-            self._terminate()
-            until = time.monotonic() + grace_s
-            while time.monotonic() < until and not hurry() and self._alive():
-                time.sleep(_STEP_S)
+            self._signal_group(signal.SIGTERM)
+            _wait_for(lambda: self.wait(0), grace_s, hurry)
+            self._signal_group(signal.SIGKILL)
+            self.wait(_KILL_S)
+            rest = list(self._survivors())
+            for process in rest:
+                _quietly(process.terminate)
+            _wait_for(lambda: not any(map(_lives, rest)), rest_grace_s, hurry)
         finally:
             self._kill()
 
-    def _alive(self) -> bool:
-        return not self.wait(0) or any(map(_lives, self._noted.values()))
-
-    def _terminate(self) -> None:
+    def _signal_group(self, number: int) -> None:
         # The group's number is surely ours only until its leader is reaped.
         if self._process.returncode is None:
-            _quietly(os.killpg, self._process.pid, signal.SIGTERM)
-            return
-        self._remember(left := list(self._survivors()))
-        for process in left:
-            _quietly(process.terminate)
+            _quietly(os.killpg, self._process.pid, number)
 
     def _kill(self) -> None:
         until = time.monotonic() + _KILL_S
-        if self._process.returncode is None:
-            _quietly(os.killpg, self._process.pid, signal.SIGKILL)
-            self.wait(_KILL_S)
+        self._signal_group(signal.SIGKILL)
+        self.wait(_KILL_S)
         # A process may start another while it is looked for: look until there is none.
         while (left := list(self._survivors())) and time.monotonic() < until:
             for process in left:
@@ -109,11 +113,13 @@ class Child:
 
     def _survivors(self) -> Iterator[psutil.Process]:
         """Give the living processes of this run but the command itself."""
-        for process in psutil.process_iter():
-            if process.pid != self._process.pid and self._is_ours(process) and _lives(process):
+        for process in map(_process, psutil.pids()):
+            if process and process.pid != self._process.pid and self._is_ours(process) and _lives(process):
                 yield process
 
     def _is_ours(self, process: psutil.Process) -> bool:
+        if process.create_time() < self._created:
+            return False
         if process == self._noted.get(process.pid):
             return True
         try:
@@ -123,6 +129,22 @@ class Child:
 
     def _remember(self, processes: Iterable[psutil.Process]) -> None:
         self._noted.update({process.pid: process for process in processes})
+
+
+def _process(pid: int) -> psutil.Process | None:
+    """Give a process whose time of birth is known; what the clock is does not matter, as it is the same for all."""
+    try:
+        process = psutil.Process(pid)
+        process.create_time()
+    except psutil.Error:
+        return None
+    return process
+
+
+def _wait_for(condition: Callable[[], bool], seconds: float, hurry: Callable[[], bool]) -> None:
+    until = time.monotonic() + seconds
+    while not condition() and time.monotonic() < until and not hurry():
+        time.sleep(_STEP_S)
 
 
 def _lives(process: psutil.Process) -> bool:

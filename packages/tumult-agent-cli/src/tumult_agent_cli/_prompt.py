@@ -130,16 +130,17 @@ def _usable(adapter: AgentCliAdapter) -> CliProbe:
 
 
 def _check(adapter: AgentCliAdapter, request: PromptRequest) -> None:
-    name, prompt, limits = adapter.name, request.prompt, adapter.capabilities
-    if not prompt.strip():
-        raise AgentCliError(name, FailureKind.BAD_REQUEST, "the prompt is blank")
-    size = len(prompt.encode("utf-8", "surrogatepass"))
-    if size > limits.max_prompt_bytes:
-        detail = f"the prompt has {size:,} bytes; this CLI takes {limits.max_prompt_bytes:,}"
-        raise AgentCliError(name, FailureKind.PROMPT_TOO_LONG, detail, hint="shorten the prompt")
-    if limits.max_prompt_chars is not None and len(prompt) > limits.max_prompt_chars:
-        detail = f"the prompt has {len(prompt):,} characters; this CLI takes {limits.max_prompt_chars:,}"
-        raise AgentCliError(name, FailureKind.PROMPT_TOO_LONG, detail, hint="shorten the prompt")
+    if not request.prompt.strip():
+        raise AgentCliError(adapter.name, FailureKind.BAD_REQUEST, "the prompt is blank")
+    limits = adapter.capabilities
+    size, length = len(request.prompt.encode("utf-8", "surrogatepass")), len(request.prompt)
+    for unit, has, takes in (
+        ("bytes", size, limits.max_prompt_bytes),
+        ("characters", length, limits.max_prompt_chars or length),
+    ):
+        if has > takes:
+            detail = f"the prompt has {has:,} {unit}; this CLI takes {takes:,}"
+            raise AgentCliError(adapter.name, FailureKind.PROMPT_TOO_LONG, detail, hint="shorten the prompt")
 
 
 def _ask(

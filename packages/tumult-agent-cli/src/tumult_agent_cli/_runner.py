@@ -33,7 +33,7 @@ GRACE_S = 5.0
 """Between SIGTERM and SIGKILL."""
 
 REST_GRACE_S = 0.5
-"""The same for what a command leaves running when it ends by itself."""
+"""The same for what a command leaves running when it has ended."""
 
 LINGER_S = 3.0
 """For a process that has answered and does not end."""
@@ -153,8 +153,8 @@ class _Run:
                 self._tell(Progress(ProgressKind.STARTED))
                 ending = self._watch(child, stdout)
             finally:
-                grace = self.grace_s if child.returncode is None else min(REST_GRACE_S, self.grace_s)
-                child.end(grace, hurry=lambda: self.pending.is_hurried)
+                rest_s = min(REST_GRACE_S, self.grace_s)
+                child.end(self.grace_s, rest_s, hurry=lambda: self.pending.is_hurried)
             self._read(stdout, last=True)
         return self._output(child.returncode, ending)
 

@@ -82,7 +82,7 @@ class Question:
 
     argv: tuple[str, ...]
     env: Mapping[str, str] = field(factory=dict)
-    limit_s: float = AUTH_LIMIT_S
+    limit_s: float = field(factory=lambda: AUTH_LIMIT_S)
 
 
 def ask(question: Question) -> RawOutput | str:

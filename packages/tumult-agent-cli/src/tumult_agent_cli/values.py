@@ -6,13 +6,13 @@ Seconds are floats, sizes are bytes.
 from __future__ import annotations
 
 from enum import StrEnum
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from attrs import field, frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
 CONTRACT_VERSION = 1
 """The version of the contract that this host speaks; an adapter may declare the one it was written for."""
