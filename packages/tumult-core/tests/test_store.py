@@ -311,6 +311,17 @@ def test_a_folder_that_cannot_be_written_says_where_the_journal_is(make_journal:
     assert "journal is still where it was written" in caught.value.hint
 
 
+def test_an_index_that_cannot_be_replaced_is_an_error_with_advice(
+    store: EmbeddedStore, make_journal: MakeJournal
+) -> None:
+    store.record_run(make_journal())
+    (_folder(store) / _index.NAME).mkdir()
+
+    with pytest.raises(StoreError, match=r"the index .*index\.duckdb cannot be used") as caught:
+        store.history()
+    assert "safe in their own files" in caught.value.hint
+
+
 def test_half_written_files_of_a_crashed_recorder_are_not_taken(
     store: EmbeddedStore, make_journal: MakeJournal
 ) -> None:

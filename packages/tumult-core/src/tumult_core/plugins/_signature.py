@@ -39,7 +39,9 @@ def arguments_of(function: Callable[..., Any], secrets: Collection[str] = ()) ->
         return None
     for parameter in parameters:
         if parameter.kind not in _BY_NAME:
-            raise PluginError(f"{function.__name__} takes {parameter.name} by position; every argument is given by its name")
+            raise PluginError(
+                f"{function.__name__} takes {parameter.name} by position; every argument is given by its name"
+            )
     return tuple(
         _argument(parameter, hints.get(parameter.name, Any), texts, secret=parameter.name in secrets)
         for parameter in parameters

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import logging
-from contextlib import closing
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import duckdb
@@ -70,7 +70,7 @@ def read(
     Raises:
         StoreError: the lock was not free in time, or the index cannot be read even when made anew.
     """
-    with Lock(folder / LOCK_NAME, timeout_s=lock_timeout_s) as lock:
+    with _locked(folder, lock_timeout_s) as lock:
         lock.shared()
         if not (folder / NAME).exists() or _records.pending(folder):
             lock.exclusive()
@@ -83,10 +83,7 @@ def read(
             lock.exclusive()
             _rebuild(folder, _reason(error))
             lock.shared()
-        try:
-            return _look(folder, look, threads)
-        except duckdb.Error as error:
-            raise _unreadable(folder, error) from error
+        return _look(folder, look, threads)
 
 
 def rebuild(folder: Path, *, lock_timeout_s: float = 30.0) -> int:
@@ -94,11 +91,25 @@ def rebuild(folder: Path, *, lock_timeout_s: float = 30.0) -> int:
 
     Raises as ``read``.
     """
-    with Lock(folder / LOCK_NAME, timeout_s=lock_timeout_s) as lock:
+    with _locked(folder, lock_timeout_s) as lock:
         lock.exclusive()
         _records.put_back(folder)
         _rebuild(folder, "")
         return _look(folder, lambda connection: int(_scalar(connection, "SELECT count(*) FROM experiments")), None)
+
+
+@contextmanager
+def _locked(folder: Path, timeout_s: float) -> Iterator[Lock]:
+    """Give the lock; what the engine or the system raises meanwhile becomes an error with advice."""
+    try:
+        with Lock(folder / LOCK_NAME, timeout_s=timeout_s) as lock:
+            yield lock
+    except (duckdb.Error, OSError) as error:
+        raise StoreError(
+            f"the index {folder / NAME} cannot be used: {_reason(error)}",
+            hint="is the disk full, or the folder not writable? The runs are safe in their own files;"
+            " `tumult store rebuild` makes the index anew",
+        ) from error
 
 
 def connect(path: Path, *, read_only: bool, threads: int | None = None) -> DuckDBPyConnection:
@@ -146,13 +157,10 @@ def _rebuild(folder: Path, reason: str) -> None:
         _log.warning("the index of the history %s is made anew from its record files: %s", folder, reason)
     draft = folder / DRAFT_NAME
     _remove(draft)
-    try:
-        with closing(connect(draft, read_only=False)) as connection:
-            for statement in create_statements():
-                connection.execute(statement)
-        _take(folder, draft, [*_records.kept(folder), *_records.pending(folder)], put_away=False)
-    except duckdb.Error as error:
-        raise _unreadable(folder, error) from error
+    with closing(connect(draft, read_only=False)) as connection:
+        for statement in create_statements():
+            connection.execute(statement)
+    _take(folder, draft, [*_records.kept(folder), *_records.pending(folder)], put_away=False)
     _remove(folder / NAME)
     draft.rename(folder / NAME)
     _take(folder, folder / NAME, _records.pending(folder))
@@ -242,10 +250,3 @@ def _refuse_if_in_use(folder: Path, error: Exception) -> None:
 
 def _reason(error: Exception) -> str:
     return one_line(str(error), 300) or "it is of another version"
-
-
-def _unreadable(folder: Path, error: Exception) -> StoreError:
-    return StoreError(
-        f"the index {folder / NAME} cannot be read: {_reason(error)}",
-        hint="is the disk full? The runs are safe in their own files; `tumult store rebuild` makes the index anew",
-    )
