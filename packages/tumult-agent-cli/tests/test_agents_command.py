@@ -188,6 +188,14 @@ def test_hostile_text_is_cleaned(tumult: Tumult) -> None:
     assert tumult.table()["hostile"].endswith("not installed: a b ***")
 
 
+def test_a_terminal_that_lacks_a_character_is_no_obstacle(tumult: Tumult) -> None:
+    tumult.site.add("foreign", "raise ValueError('漢')")
+    assert "ValueError: \\u6f22" in tumult.table(PYTHONIOENCODING="latin-1")["foreign"]
+    assert json.loads(tumult("--format", "json", PYTHONIOENCODING="latin-1").stdout) == json.loads(
+        tumult("--format", "json").stdout
+    )
+
+
 def test_an_unknown_name_is_an_error_with_what_is_there(tumult: Tumult) -> None:
     done = tumult("check", "acne")
     assert (done.returncode, done.stdout) == (1, "")

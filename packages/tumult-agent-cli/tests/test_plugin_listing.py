@@ -132,6 +132,17 @@ def test_metadata_that_cannot_be_trusted_is_a_problem_of_its_entry_points(
     assert problem(listing)[3:6] == ("agent", "acme", "0.3")
 
 
+@pytest.mark.parametrize("file", ["entry_points.txt", "METADATA"])
+def test_a_file_that_cannot_be_read_is_a_problem(site: SiteDir, file: str) -> None:
+    folder = site.add("acme")
+    (folder / file).unlink()
+    (folder / file).mkdir()
+    assert listed(site).candidates == ()
+    assert problem(listed(site)).reason.endswith(
+        f"{file} file cannot be read: Is a directory".replace("txt file", "txt")
+    )
+
+
 def test_two_distributions_with_one_name_are_both_listed_with_a_problem(site: SiteDir) -> None:
     site.add("one", name="agent")
     site.add("two", name="agent", version="2.0")

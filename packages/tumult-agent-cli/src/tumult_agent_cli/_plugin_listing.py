@@ -90,7 +90,7 @@ def list_candidates(
         only_env: the variable with those that alone are to be used.
         environ: where the variables are looked up.
         path: where to look; None is ``sys.path`` without the working directory.
-        sectionless: also tell of files without any section, which may be meant for this group or for any other.
+        sectionless: also tell of files that cannot be read or have no section at all, which may be meant for any group.
     """
     chosen, problems = _drop_duplicates(read_records(_search_path(path), group, sectionless=sectionless))
     candidates = [

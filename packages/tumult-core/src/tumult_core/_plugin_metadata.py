@@ -107,7 +107,8 @@ def _record(path: str, read: Reader, place: int, group: str, *, sectionless: boo
     try:
         data = read("entry_points.txt") or b""
     except OSError as error:
-        return _identity(path, read, place)._replace(broken=f"entry_points.txt cannot be read: {error.strerror}")
+        broken = f"entry_points.txt cannot be read: {error.strerror}"
+        return _identity(path, read, place)._replace(broken=broken) if sectionless else None
     lost = sectionless and bool(data.strip()) and not _has_section(data)
     if group.encode() not in data and not lost:
         return None

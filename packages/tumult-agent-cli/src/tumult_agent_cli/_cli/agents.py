@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from io import TextIOWrapper
+
 import click
 
 EXIT_CODES = """\b
@@ -34,6 +37,8 @@ def command(ctx: click.Context, style: str, long: bool, no_probe: bool) -> None:
     from tumult_agent_cli._overview import as_json, survey
     from tumult_agent_cli.registry import AdapterRegistry
 
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # no character of a plugin's may end the listing
     rows = survey(AdapterRegistry.builtin(), probe=not no_probe)
     if style == "json":
         click.echo(as_json(rows, probed=not no_probe))
