@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import selectors
 import signal
 import threading
 from concurrent.futures import Future
-from contextlib import contextmanager, nullcontext
-from queue import SimpleQueue
+from contextlib import contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, TypeVar
 
 from tumult_core._children import adopted_orphans, reap_orphans
@@ -17,13 +18,16 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+# A KeyboardInterrupt that the kernel gave to another thread is raised in this one when it wakes.
+_WAKE_S = 0.25
 
 
 def run_interruptible(work: Callable[[], T], on_signal: Callable[[signal.Signals], None], *, own_process: bool) -> T:
     """Do ``work`` in a thread of its own, and call ``on_signal`` here for each signal that asks for its end.
 
-    A handler runs between any two instructions of the main thread, where taking a lock can dead-lock. So handlers only
-    put the number into a queue that is made for it, and the work's locks belong to another thread.
+    A handler runs between any two instructions of the main thread, where taking a lock can dead-lock, and only once
+    that thread wakes. So handlers do nothing: Python writes the number of each signal to a pipe, whatever thread the
+    kernel gave it to, and this thread reads the pipe.
 
     Args:
         work: what to do.
@@ -31,36 +35,58 @@ def run_interruptible(work: Callable[[], T], on_signal: Callable[[signal.Signals
         own_process: this is the main thread of a process that does nothing else: catch SIGINT, SIGTERM and SIGHUP, and
             adopt the orphans of child processes. Otherwise only ``KeyboardInterrupt`` is caught.
     """
-    inbox: SimpleQueue[int | None] = SimpleQueue()
     future: Future[T] = Future()
+    with _pipe() as (reader, writer), _owned_process(writer) if own_process else nullcontext():
 
-    def target() -> None:
+        def target() -> None:
+            try:
+                future.set_result(work())
+            except BaseException as error:  # noqa: BLE001 - raised again by the future
+                future.set_exception(error)
+            with suppress(BlockingIOError):  # full: this thread's reader is about to wake anyway
+                os.write(writer, b"\0")
+
+        thread = threading.Thread(target=target, name="tumult-run")
         try:
-            future.set_result(work())
-        except BaseException as error:  # noqa: BLE001 - raised again by the future
-            future.set_exception(error)
-        inbox.put(None)
-
-    with _owned_process(inbox) if own_process else nullcontext():
-        threading.Thread(target=target, name="tumult-run").start()
-        while (number := _next(inbox)) is not None:
-            if number == signal.SIGCHLD:
-                reap_orphans()
-            else:
-                on_signal(signal.Signals(number))
+            thread.start()
+        except KeyboardInterrupt:
+            if thread not in threading.enumerate() and not future.done():
+                raise
+            on_signal(signal.SIGINT)  # it has begun: only its word of that was waited for
+        _listen(reader, future, on_signal)
+        thread.join()
     return future.result()
 
 
-def _next(inbox: SimpleQueue[int | None]) -> int | None:
-    try:
-        return inbox.get()
-    except KeyboardInterrupt:
-        return signal.SIGINT
+def _listen(reader: int, future: Future[T], on_signal: Callable[[signal.Signals], None]) -> None:
+    with selectors.DefaultSelector() as selector:
+        selector.register(reader, selectors.EVENT_READ)
+        while not future.done():
+            try:
+                numbers = os.read(reader, 4096) if selector.select(_WAKE_S) else b""
+            except KeyboardInterrupt:
+                numbers = bytes([signal.SIGINT])
+            for number in numbers:
+                if number == signal.SIGCHLD:
+                    reap_orphans()
+                elif number:
+                    on_signal(signal.Signals(number))
 
 
 @contextmanager
-def _owned_process(inbox: SimpleQueue[int | None]) -> Iterator[None]:
-    """Catch signals, and adopt orphans.
+def _pipe() -> Iterator[tuple[int, int]]:
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    try:
+        yield reader, writer
+    finally:
+        os.close(reader)
+        os.close(writer)
+
+
+@contextmanager
+def _owned_process(writer: int) -> Iterator[None]:
+    """Have the numbers of signals written to a pipe, and adopt orphans.
 
     SIGHUP stays ignored where it is, as under ``nohup``. SIGINT is ignored in every script's background jobs, and yet
     whoever sends it to a run means it.
@@ -69,10 +95,12 @@ def _owned_process(inbox: SimpleQueue[int | None]) -> Iterator[None]:
     if before[signal.SIGHUP] is signal.SIG_IGN:
         del before[signal.SIGHUP]
     for number in before:
-        signal.signal(number, lambda received, _frame: inbox.put(received))
+        signal.signal(number, lambda _number, _frame: None)
+    wakeup = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
     try:
         with adopted_orphans():
             yield
     finally:
+        signal.set_wakeup_fd(wakeup)
         for number, handler in before.items():
             signal.signal(number, handler or signal.SIG_DFL)
