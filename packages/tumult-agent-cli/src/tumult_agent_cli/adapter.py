@@ -40,7 +40,8 @@ class AgentCliAdapter(ABC):
     @abstractmethod
     def detect(self) -> CliProbe:
         """Find the CLI, its version and its sign-in state. Called before each run and by listings; never raises,
-        starts no session, costs no money, ends within 30 s."""
+        starts no session, costs no money, ends within 30 s.
+        """
 
     @abstractmethod
     def build_invocation(self, request: PromptRequest) -> CliInvocation:
@@ -70,6 +71,7 @@ class AgentCliAdapter(ABC):
 
     def parse_progress(self, line: str) -> Progress | None:
         """Read one line of stdout while the CLI works; None where it says nothing. Called by the runner for each
-        line as it arrives; must be quick and must not raise."""
+        line as it arrives; must be quick and must not raise.
+        """
         del line
         return None
