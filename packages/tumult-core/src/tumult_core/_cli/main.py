@@ -67,6 +67,19 @@ class Commands(click.Group):
             raise _error(f"the command {cmd_name} is switched off", f"see {DISABLE} and {ONLY}")
         return None
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command of a line; of a name that nothing has, say the closest one."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            import difflib
+
+            close = difflib.get_close_matches(args[0], self.list_commands(ctx), n=1)
+            error.message += f" Did you mean {close[0]!r}?" if close else ""
+            raise
+
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Complete names from metadata: click's own way would import every command for its help text."""
         from click.shell_completion import CompletionItem
@@ -206,7 +219,8 @@ def _lines(error: Any) -> list[str]:
     from tumult_core._text import clean
 
     message = getattr(error, "message", None) or str(error)
-    lines = [f"Error: {message}", *(f"  {problem}" for problem in getattr(error, "problems", ()))]
+    problems = [problem.at(error.source) for problem in getattr(error, "problems", ())]
+    lines = [f"Error: {message}", *problems]
     if error.hint and error.hint not in message:
         lines.append(f"Hint: {error.hint}")
     return [clean(line) for line in lines]
