@@ -87,9 +87,9 @@ def _stem(word: str) -> str:
 
 @cache
 def _stemmer() -> Any:
-    from snowballstemmer import stemmer  # type: ignore[import-untyped]  # costly to load: every language
+    from Stemmer import Stemmer  # type: ignore[import-not-found]
 
-    return stemmer("english")
+    return Stemmer("english")
 
 
 def _words(text: str) -> list[str]:
