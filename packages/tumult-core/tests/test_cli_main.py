@@ -200,7 +200,7 @@ def test_the_version_lists_every_part(install: Install, tumult: Tumult) -> None:
     ("what", "code", "said"),
     [
         ("tumult", 1, "Error: the moon is gone\nHint: look again tomorrow\n"),
-        ("document", 1, "Error: a.toon: 2 problems\n  3: error: method[0]: is empty\n  error: title: is missing\n"),
+        ("document", 1, "Error: a.toon: 2 problems\na.toon:3: error: method[0]: is empty\na.toon: error: title: is missing\n"),
         ("foreign", 9, "Error: too high\nHint: buy a ladder\n"),
         ("code", 5, ""),
     ],

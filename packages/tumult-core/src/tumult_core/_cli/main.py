@@ -77,8 +77,8 @@ class Commands(click.Group):
             import difflib
 
             close = difflib.get_close_matches(args[0], self.list_commands(ctx), n=1)
-            error.message += f" Did you mean {close[0]!r}?" if close else ""
-            raise
+            guess = f" Did you mean {close[0]!r}?" if close else ""
+            raise click.UsageError(error.message + guess, ctx) from None
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Complete names from metadata: click's own way would import every command for its help text."""
