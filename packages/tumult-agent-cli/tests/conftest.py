@@ -51,7 +51,9 @@ class Traces:
             environment = process.environ()
         except psutil.Error:
             return False
-        mine = environment.get("TMPDIR") == str(self.folder) and any(name.startswith(MARKER) for name in environment)
+        mine = environment.get("TMPDIR", "").startswith(str(self.folder)) and any(
+            name.startswith(MARKER) for name in environment
+        )
         return mine and process.status() != psutil.STATUS_ZOMBIE
 
 

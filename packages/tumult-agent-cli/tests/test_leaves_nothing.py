@@ -84,7 +84,7 @@ def test_two_hundred_runs_with_random_kills(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(_runner, "GRACE_S", 0.2)
     monkeypatch.setattr(_runner, "REST_GRACE_S", 0.05)
     seed = random.randrange(1_000_000)  # noqa: S311  dice, not a secret
-    print(f"seed {seed}")  # noqa: T201  shown when it fails
+    print(f"seed {seed}")
     dices = [random.Random(seed + number) for number in range(RUNS)]  # noqa: S311
     with ThreadPoolExecutor(8) as pool:
         endings = list(pool.map(one_run, range(RUNS), dices))
@@ -192,7 +192,9 @@ def test_ctrl_c_is_a_keyboard_interrupt(shell: Any) -> None:
 
 
 def test_the_marker_is_different_in_each_run(shell: Any) -> None:
-    seen = {line for _ in range(3) for line in run_invocation(shell("env")).stdout.split("\n") if line.startswith(MARKER)}
+    seen = {
+        line for _ in range(3) for line in run_invocation(shell("env")).stdout.split("\n") if line.startswith(MARKER)
+    }
     assert len(seen) == 3
 
 

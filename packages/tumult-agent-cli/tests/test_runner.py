@@ -39,7 +39,7 @@ def _short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_it_gives_output_and_exit_code(shell: Shell) -> None:
     raw = run_invocation(shell("echo out; echo err >&2; exit 3"))
     assert (raw.stdout, raw.stderr, raw.exit_code, raw.signal) == ("out\n", "err\n", 3, None)
-    assert not (raw.timed_out or raw.truncated or raw.lingered or raw.stalled or raw.hopeless)
+    assert not any((raw.timed_out, raw.truncated, raw.lingered, raw.stalled, raw.hopeless))
 
 
 def test_a_signal_is_no_exit_code(shell: Shell) -> None:
@@ -96,6 +96,12 @@ def test_the_environment_is_inherited_without_what_marks_a_nested_run(
     lines = set(raw.stdout.split("\n"))
     assert {"KEPT=yes", "ADDED=1", "NO_COLOR=1", "TERM=dumb", "CI=true"} <= lines
     assert not any(line.startswith(("CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "DROPPED")) for line in lines)
+
+
+def test_temporary_files_of_the_command_are_removed_with_it(shell: Shell) -> None:
+    raw = run_invocation(shell("mktemp -d; touch $TMPDIR/left"))
+    assert not os.path.exists(raw.stdout.strip())  # noqa: PTH110  the path is a text
+    assert "/tumult-agent-" in raw.stdout
 
 
 def test_an_adapter_can_override_no_color(shell: Shell) -> None:
@@ -277,7 +283,9 @@ def test_what_ignores_sigterm_is_killed_after_the_grace_time(shell: Shell) -> No
 
 
 def test_the_first_signal_is_sigterm_never_sigint(tmp_path: Path, shell: Shell) -> None:
-    script = f"trap 'echo INT >>{tmp_path}/got; exit' INT; trap 'echo TERM >>{tmp_path}/got; exit' TERM; sleep 60 & wait"
+    script = (
+        f"trap 'echo INT >>{tmp_path}/got; exit' INT; trap 'echo TERM >>{tmp_path}/got; exit' TERM; sleep 60 & wait"
+    )
     run_invocation(shell(script, timeout_s=0.3))
     assert (tmp_path / "got").read_text() == "TERM\n"
 

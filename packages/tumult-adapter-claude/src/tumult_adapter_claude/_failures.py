@@ -17,11 +17,15 @@ if TYPE_CHECKING:
 
 # More telling than the status that comes with them.
 _WORDS = (
+    (r"API Error: 403", FailureKind.NO_PERMISSION),  # old versions add advice to sign in
     (r"not logged in|please run /login|oauth token (?:has )?expired", FailureKind.NOT_SIGNED_IN),
     (r"usage limit|limit (?:reached|will reset)|hit your .{0,20}limit", FailureKind.RATE_LIMITED),
     (r"credit balance|billing|spending limit|out of (?:extra )?usage|quota", FailureKind.BILLING),
-    (r"prompt is too long|input exceeds|too many tokens|request too large|exceeds? 10MB", FailureKind.PROMPT_TOO_LONG),
-    (r"output token maximum|max_tokens", FailureKind.CUT_SHORT),
+    (
+        r"prompt(?: is |_)too[ _]long|input exceeds|too many tokens|request too large|exceeds? 10MB",
+        FailureKind.PROMPT_TOO_LONG,
+    ),
+    (r"output token maximum|max_tokens|max_turns|max_budget", FailureKind.CUT_SHORT),
     (r"selected model|model.{0,60}(?:not (?:found|exist)|unrecognized)|not_found_error", FailureKind.BAD_MODEL),
     (r"usage policy|unable to respond to this request|content filter|refus(?:al|ed to)", FailureKind.REFUSED),
 )
@@ -37,12 +41,13 @@ _STATUSES = {
 }
 # Where no status is told.
 _LESS_TELLING_WORDS = (
+    (r"API Error: 403", FailureKind.NO_PERMISSION),  # old versions add advice to sign in
     (r"invalid (?:x-)?api[ -]key|authentication", FailureKind.KEY_REJECTED),
     (r"rate.?limit", FailureKind.RATE_LIMITED),
     (r"overloaded", FailureKind.OVERLOADED),
     (r"timed? ?out", FailureKind.STALLED),
     (r"ECONN\w+|ENOTFOUND|EAI_AGAIN|connection (?:error|refused|dropped)", FailureKind.NETWORK),
-    (r"fetch failed|proxy or gateway|socket|network", FailureKind.NETWORK),
+    (r"unable to connect|ConnectionRefused|fetch failed|proxy or gateway|socket|network", FailureKind.NETWORK),
     (r"aborted|interrupted", FailureKind.CANCELLED),
     (r"input must be provided|only whitespace", FailureKind.BAD_REQUEST),
 )
@@ -55,11 +60,15 @@ def failed_envelope(envelope: dict[str, Any], name: str, auth_hint: str) -> Agen
     """Make the error for an envelope that says error."""
     errors = envelope.get("errors")
     listed = "; ".join(filter(None, map(text_of, errors))) if isinstance(errors, list) else ""
-    words = text_of(envelope.get("result")) or listed or text_of(envelope.get("subtype"))
+    subtype = text_of(envelope.get("subtype"))
+    words = text_of(envelope.get("result")) or listed
+    if not words and envelope.get("is_error") is not True:  # what old versions say of a model that said nothing
+        return failure(name, FailureKind.EMPTY, f"it ended without an answer: {subtype}")
+    words = words or subtype
     if envelope.get("stop_reason") == "refusal":
         return failure(name, FailureKind.REFUSED, words)
     reason = text_of(envelope.get("terminal_reason"))
-    kind = _kind(f"{words} {listed} {reason}", whole_number(envelope.get("api_error_status")))
+    kind = _kind(f"{words} {listed} {reason} {subtype}", whole_number(envelope.get("api_error_status")))
     return _made(name, kind, words, auth_hint)
 
 

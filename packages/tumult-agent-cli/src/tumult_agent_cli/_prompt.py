@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import threading
 import time
 from typing import TYPE_CHECKING
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     OnProgress = Callable[[Progress], None]
 
 _PARTIAL_KEPT = 10_000
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def run_prompt(
@@ -195,7 +197,8 @@ def _parsed(adapter: AgentCliAdapter, raw: RawOutput) -> Answer:
         raise OutputParse(adapter.name, f"the adapter cannot read the output: {error!r}") from error
     if not answer.text.strip():
         raise OutputParse(adapter.name, "the answer is blank", kind=FailureKind.EMPTY)
-    return answer
+    # JSON may hold half of a pair, which no encoding takes.
+    return evolve(answer, text=_LONE_SURROGATE.sub("\ufffd", answer.text))
 
 
 def _timeout(adapter: AgentCliAdapter, invocation: CliInvocation, raw: RawOutput, said: str) -> Timeout:

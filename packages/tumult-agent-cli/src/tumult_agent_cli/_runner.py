@@ -108,13 +108,15 @@ class _Files:
 
     folder: Path
     work: Path
+    temporary: Path
     stdout: Path
     stderr: Path
 
     @classmethod
     def create(cls, folder: Path, stdin: bytes) -> _Files:
-        files = cls(folder, folder / "work", folder / "stdout", folder / "stderr")
+        files = cls(folder, folder / "work", folder / "tmp", folder / "stdout", folder / "stderr")
         files.work.mkdir()
+        files.temporary.mkdir()
         (folder / "stdin").write_bytes(stdin)
         files.stdout.touch()
         files.stderr.touch()
@@ -164,7 +166,8 @@ class _Run:
             raise AgentCliError(self.name, FailureKind.BAD_REQUEST, f"the workspace {invocation.cwd} is not a folder")
         cwd = invocation.cwd or self.files.work
         try:
-            return Child(invocation.argv, folder=self.files.folder, cwd=cwd, env=environment(invocation))
+            env = environment(invocation, temporary=self.files.temporary)
+            return Child(invocation.argv, folder=self.files.folder, cwd=cwd, env=env)
         except (OSError, ValueError) as error:
             detail = f"{invocation.argv[0]} cannot be started: {error}"
             raise BinaryNotFound(self.name, "install it anew", detail, kind=FailureKind.NOT_RUNNABLE) from error
@@ -245,13 +248,13 @@ class _Run:
         )
 
 
-def environment(invocation: CliInvocation) -> dict[str, str]:
+def environment(invocation: CliInvocation, temporary: Path) -> dict[str, str]:
     """Give the variables of a run: the inherited ones, so that the CLI's own login flows through, without what marks a
-    nested run or the invocation takes away; no colour, no terminal.
+    nested run or the invocation takes away; no colour, no terminal, and a place for temporary files that is removed.
     """
     dropped = {*NESTING_MARKS, *invocation.unset_env}
     inherited = {name: value for name, value in os.environ.items() if name not in dropped}
-    return {**inherited, "NO_COLOR": "1", "TERM": "dumb", **invocation.env}
+    return {**inherited, "NO_COLOR": "1", "TERM": "dumb", "TMPDIR": str(temporary), **invocation.env}
 
 
 def _strict_utf8(name: str, text: str) -> bytes:
