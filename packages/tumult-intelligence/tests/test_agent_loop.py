@@ -358,6 +358,28 @@ def test_a_plain_function_runs_in_a_thread() -> None:
     assert threads[0] is not threading.main_thread()
 
 
+def test_a_callable_that_gives_something_to_await_is_awaited() -> None:
+    class Later:
+        async def __call__(self) -> str:
+            return "awaited"
+
+    outcome, _, _ = play(calling(call("later")), Completion.answer("ok"), tools=[tool("later", Later())])
+    assert results(outcome)[0].text == "awaited"
+
+
+def test_a_function_that_blocks_does_not_hold_up_the_end() -> None:
+    begun = time.monotonic()
+    blocked = tool("block", lambda: time.sleep(30))
+    outcome, _, _ = play(calling(call("block")), tools=[blocked], limits=Limits(max_seconds=0.1))
+    assert outcome.finish == WallClockExceeded(0.1)
+    assert time.monotonic() - begun < 15
+
+
+def test_a_function_that_stops_an_iteration_is_an_error() -> None:
+    outcome, _, _ = play(calling(call("end")), Completion.answer("ok"), tools=[tool("end", lambda: next(iter(())))])
+    assert results(outcome)[0].text == "ERROR: end failed: RuntimeError: StopIteration()"
+
+
 # --- limits ----------------------------------------------------------------------------------------------------------
 
 
@@ -496,6 +518,14 @@ def test_a_script_that_is_too_short_is_a_failed_provider() -> None:
     outcome, _, _ = play()
     assert isinstance(outcome.finish, ProviderFailed)
     assert isinstance(outcome.finish.error, ScriptExhausted)
+
+
+def test_a_provider_cannot_make_what_is_no_reply() -> None:
+    class Odd:
+        async def complete(self, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> Completion:
+            return Completion("", [ToolCall("1", None)])  # type: ignore[arg-type]  # the fault that is meant
+
+    assert isinstance(Agent(llm=Odd()).run_sync("go").finish, ProviderFailed)
 
 
 @pytest.mark.parametrize("reply", [None, "text", {"text": "x"}])
@@ -727,6 +757,14 @@ def test_misuse_raises() -> None:
         Agent(llm=ScriptedProvider([])).run_sync()
     with pytest.raises(ValueError, match="max_steps"):
         Limits(max_steps=0)
+
+
+def test_there_is_no_second_event_loop_inside_one() -> None:
+    async def main() -> None:
+        with pytest.raises(ConfigurationError, match="await run"):
+            Agent(llm=ScriptedProvider([])).run_sync("go")
+
+    asyncio.run(main())
 
 
 def test_one_agent_runs_once_at_a_time() -> None:

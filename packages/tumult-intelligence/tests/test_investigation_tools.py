@@ -12,7 +12,7 @@ from tumult_agent_cli.registry import AdapterRegistry
 from tumult_core.exceptions import StoreError
 from tumult_core.store.values import Table
 from tumult_intelligence._investigation_prompt import SYSTEM, RecommendationsForm
-from tumult_intelligence._investigation_tools import MAX_ROWS, make_tools
+from tumult_intelligence._investigation_tools import MAX_ROWS, Knowledge, make_tools
 from tumult_intelligence._prompt_text import EXAMPLE
 from tumult_intelligence._proposals import Proposals
 from tumult_intelligence.agent_loop import Message, ToolCall, ToolError
@@ -58,16 +58,16 @@ def house(catalog: Catalog, store: FakeStore, now_ns: int) -> House:
 
 
 def use(house: House, name: str, /, *, folder: Path | None = None, **arguments: Any) -> str:
-    tools = {tool.spec.name: tool for tool in make_tools(house, experiments=folder, journals=folder)}
+    tools = {tool.spec.name: tool for tool in make_tools(Knowledge(house), experiments=folder, journals=folder)}
     return asyncio.run(tools[name].execute(arguments))
 
 
 def test_all_of_them_only_look(house: House, tmp_path: Path) -> None:
-    tools = make_tools(house, experiments=tmp_path, journals=tmp_path)
+    tools = make_tools(Knowledge(house), experiments=tmp_path, journals=tmp_path)
     names = [tool.spec.name for tool in tools]
     assert names == ["signals", "recommendations", "catalog", "query", "run", "experiments", "journals"]
     assert all(tool.spec.read_only and tool.spec.timeout_s for tool in tools)
-    assert [tool.spec.name for tool in make_tools(house)] == names[:5]
+    assert [tool.spec.name for tool in make_tools(Knowledge(house))] == names[:5]
 
 
 def test_signals_tell_what_ran_and_what_never_did(house: House) -> None:
@@ -119,7 +119,7 @@ def test_a_run_is_its_row_and_its_steps(house: House, store: FakeStore) -> None:
 
 
 def test_the_id_of_a_run_can_be_no_sql(house: House) -> None:
-    (tool,) = (tool for tool in make_tools(house) if tool.spec.name == "run")
+    (tool,) = (tool for tool in make_tools(Knowledge(house)) if tool.spec.name == "run")
     assert tool.spec.parameters["properties"]["experiment_id"]["pattern"] == "^[0-9A-Za-z-]{1,64}$"
 
 

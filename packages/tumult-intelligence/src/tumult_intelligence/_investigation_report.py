@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def render_text(found: Investigation) -> str:
     """Give what the agent said, then what became of its proposals."""
     blocks = [found.outcome.final_text.strip(), "\n".join(_proposal_lines(found))]
-    return "\n\n".join(filter(None, blocks)) + "\n"
+    return "".join(f"{block}\n" for block in filter(None, blocks))
 
 
 def _proposal_lines(found: Investigation) -> Iterator[str]:

@@ -33,16 +33,8 @@ provider_kind, plugin, function, exit_code, tolerance_met, output, error); also 
 recommendations. Times are epoch nanoseconds; a run that went well has the status 'completed', a step 'succeeded'."""
 
 
-def make_tools(
-    house: House,
-    *,
-    goal: str | None = None,
-    experiments: Path | None = None,
-    journals: Path | None = None,
-    secrets: tuple[str, ...] = (),
-) -> list[Tool]:
+def make_tools(knowledge: Knowledge, *, experiments: Path | None = None, journals: Path | None = None) -> list[Tool]:
     """Give the tools that look things up; those for a folder only where there is one."""
-    knowledge = Knowledge(house, goal, secrets)
     tools = [
         _tool("signals", "Coverage of the installed actions, and what failed, alternates or is stale.",
               knowledge.signals, about=_text("only lines with this text")),
@@ -94,9 +86,14 @@ def _telling_errors(function: Callable[..., str]) -> Callable[..., str]:
 class Knowledge:
     """What is known; the store is asked by one thread at a time."""
 
-    def __init__(self, house: House, goal: str | None, secrets: tuple[str, ...]) -> None:
+    def __init__(self, house: House, goal: str | None = None, secrets: tuple[str, ...] = ()) -> None:
         self._house, self._goal, self._quote = house, goal, Quoter(secrets)
         self._lock = threading.RLock()
+
+    def wait(self) -> None:
+        """Wait until nobody asks the store any more: a query holds a lock on it, and has a process of its own."""
+        with self._lock:
+            pass
 
     @cached_property
     def _advice(self) -> Advice:

@@ -18,7 +18,7 @@ from tumult_core.exceptions import TumultError
 from tumult_core.store.values import AgentCall
 from tumult_intelligence._beginning import begin
 from tumult_intelligence._investigation_prompt import SYSTEM, RecommendationsForm
-from tumult_intelligence._investigation_tools import make_tools
+from tumult_intelligence._investigation_tools import Knowledge, make_tools
 from tumult_intelligence._proposals import Proposals
 from tumult_intelligence.agent_loop import Agent, Cancelled, Limits, NoMoreToolCalls, ProviderFailed, TotalUsage
 from tumult_intelligence.cli_provider import CliProvider
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     from tumult_agent_cli.adapter import AgentCliAdapter
     from tumult_agent_cli.values import Progress
-    from tumult_intelligence._beginning import Beginning
     from tumult_intelligence.agent_loop import AgentOutcome, Event
     from tumult_intelligence.cli_provider import Runner
     from tumult_intelligence.gate import Passed
@@ -164,16 +163,21 @@ def investigate(
     provider = _provider(inquiry, adapter, runner, on_progress)
     proposals = Proposals(house.catalog)
     proposals.replay(beginning.kept.messages)
-
-    def watch(event: Event) -> None:
-        transcript.event(event)
-        if on_event is not None:
-            on_event(event)
-
     transcript.start(inquiry.goal, **inquiry.facts())
-    agent = _agent(inquiry, house, beginning, provider, proposals, watch, transcript)
-    started_ns, started = time.time_ns(), time.monotonic()
+    knowledge = Knowledge(house, beginning.goal, inquiry.secrets)
+    tools = [*make_tools(knowledge, experiments=inquiry.experiments, journals=inquiry.journals), proposals]
+    agent = Agent(
+        llm=provider,
+        tools=tools,
+        system_prompt=SYSTEM,
+        limits=beginning.limits,
+        on_event=_to_both(transcript.event, on_event),
+        on_message=transcript.message,
+        transcript=beginning.kept.messages,
+    )
+    started_at_ns = time.time_ns()
     outcome, number = asyncio.run(_until_signalled(agent, beginning.said))
+    knowledge.wait()
     found = Investigation(
         inquiry=inquiry,
         goal=beginning.goal,
@@ -187,7 +191,7 @@ def investigate(
     )
     found = _with_proposals(found, proposals, beginning.kept, transcript)
     transcript.finish(outcome.finish.reason, found.steps)
-    notes = _remember(found, house, started_ns, time.monotonic() - started)
+    notes = _remember(found, house, started_at_ns)
     return evolve(found, notes=(*found.notes, *notes), transcript_problem=transcript.problem)
 
 
@@ -204,31 +208,13 @@ def _provider(
     )
 
 
-def _agent(
-    inquiry: Inquiry,
-    house: House,
-    beginning: Beginning,
-    provider: CliProvider,
-    proposals: Proposals,
-    on_event: Callable[[Event], None],
-    transcript: TranscriptFile,
-) -> Agent:
-    look_ups = make_tools(
-        house,
-        goal=beginning.goal,
-        experiments=inquiry.experiments,
-        journals=inquiry.journals,
-        secrets=inquiry.secrets,
-    )
-    return Agent(
-        llm=provider,
-        tools=[*look_ups, proposals],
-        system_prompt=SYSTEM,
-        limits=beginning.limits,
-        on_event=on_event,
-        on_message=transcript.message,
-        transcript=beginning.kept.messages,
-    )
+def _to_both(first: Callable[[Event], None], second: Callable[[Event], None] | None) -> Callable[[Event], None]:
+    def tell(event: Event) -> None:
+        first(event)
+        if second is not None:
+            second(event)
+
+    return tell
 
 
 async def _until_signalled(agent: Agent, goal: str | None) -> tuple[AgentOutcome, int | None]:
@@ -268,7 +254,7 @@ def _with_proposals(
     return evolve(found, written=tuple(written), rejected=(*found.rejected, *unwritten))
 
 
-def _remember(found: Investigation, house: House, started_at_ns: int, duration_s: float) -> list[str]:
+def _remember(found: Investigation, house: House, started_at_ns: int) -> list[str]:
     """Keep the call in the history; a store that takes nothing is a note."""
     if isinstance(house.store, TumultError):
         return []
@@ -278,7 +264,7 @@ def _remember(found: Investigation, house: House, started_at_ns: int, duration_s
         adapter=found.inquiry.agent,
         model=found.model,
         started_at_ns=started_at_ns,
-        duration_s=duration_s,
+        duration_s=usage.seconds,
         outcome="answered" if found.is_answered else str(error.kind) if error else found.outcome.finish.reason,
         input_tokens=usage.input_tokens,
         output_tokens=usage.output_tokens,

@@ -55,8 +55,6 @@ def command(**options: Any) -> int:
         raise click.UsageError("--resume goes on writing its own file; --transcript is for a new one")
     if not options["resume"] and not (options["goal"] or "").strip():
         raise click.UsageError("give a GOAL, or --resume FILE")
-    if not options["resume"] and not options["agent"]:
-        raise click.UsageError("give --agent NAME; `tumult agents` shows which there are")
     house = _house(options["store"])
     secrets = _secrets()
     if not options["resume"]:
@@ -91,7 +89,7 @@ def _inquiry(options: Mapping[str, Any], before: Mapping[str, Any], secrets: tup
     from tumult_intelligence.investigation import Inquiry
 
     return Inquiry(
-        agent=options["agent"] or before["agent"],
+        agent=_agent_name(options, before),
         goal=(options["goal"] or "").strip() or None,
         model=options["agent_model"] or before.get("model"),
         limits=_limits(options, before),
@@ -104,6 +102,13 @@ def _inquiry(options: Mapping[str, Any], before: Mapping[str, Any], secrets: tup
     )
 
 
+def _agent_name(options: Mapping[str, Any], before: Mapping[str, Any]) -> str:
+    name = options["agent"] or before.get("agent")
+    if not name:
+        raise click.UsageError("give --agent NAME; `tumult agents` shows which there are")
+    return str(name)
+
+
 def _limits(options: Mapping[str, Any], before: Mapping[str, Any]) -> Any:
     from tumult_intelligence.agent_loop import Limits
 
@@ -114,7 +119,10 @@ def _limits(options: Mapping[str, Any], before: Mapping[str, Any]) -> Any:
         "max_cost_usd": options["max_cost"],
     }
     said = {name: before.get(name) if value is None else value for name, value in given.items()}
-    return Limits(**{name: value for name, value in said.items() if value is not None})
+    try:
+        return Limits(**{name: value for name, value in said.items() if value is not None})
+    except (TypeError, ValueError) as error:
+        raise click.UsageError(f"the transcript's limits cannot be used: {error}") from error
 
 
 def _transcript(options: Mapping[str, Any], secrets: tuple[str, ...]) -> tuple[TranscriptFile, Kept | None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from tumult_intelligence.agent_loop._limits import Limits
@@ -82,6 +83,9 @@ class Agent:
 
     def run_sync(self, goal: str | None = None) -> AgentOutcome:
         """Do the same from code that has no event loop; Ctrl-C gives the outcome ``Cancelled``."""
+        with suppress(RuntimeError):
+            asyncio.get_running_loop()
+            raise ConfigurationError("an event loop is running here: await run(…)")
         return asyncio.run(self.run(goal))
 
     def _new_run(self) -> Run:

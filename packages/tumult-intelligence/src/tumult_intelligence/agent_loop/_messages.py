@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from attrs import field, frozen
+from attrs.validators import instance_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -33,8 +34,8 @@ class ToolCall:
         arguments: a JSON object, as the model wrote it; anything else becomes an error that the model sees.
     """
 
-    id: str
-    name: str
+    id: str = field(validator=instance_of(str))
+    name: str = field(validator=instance_of(str))
     arguments: Any = field(factory=dict)
 
     def to_json(self) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from attrs import astuple, field, frozen
-from attrs.validators import instance_of
+from attrs.validators import deep_iterable, instance_of
 
 from tumult_intelligence.agent_loop._finish import StuckKind
 from tumult_intelligence.agent_loop._messages import ToolCall
@@ -116,7 +116,9 @@ class Completion:
     """
 
     text: str = field(default="", validator=instance_of(str))
-    tool_calls: tuple[ToolCall, ...] = field(default=(), converter=tuple[ToolCall, ...])
+    tool_calls: tuple[ToolCall, ...] = field(
+        default=(), converter=tuple[ToolCall, ...], validator=deep_iterable(instance_of(ToolCall))
+    )
     finish_reason: str | None = None
     usage: Usage = Usage()
     nudge: Nudge | None = None

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import inspect
+import threading
+from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from attrs import field, frozen
@@ -72,7 +76,8 @@ class Tool(Protocol):
 
 @frozen
 class FunctionTool:
-    """A function as a tool; one that is not async runs in a thread, so that it can neither block nor outlive a limit.
+    """A function as a tool. One that is not async runs in a thread, so that it cannot keep a run from its limits; where
+    a limit comes first, the thread is left to itself, and what it gives is dropped.
 
     Attributes:
         function: takes the arguments by keyword and gives text.
@@ -86,8 +91,38 @@ class FunctionTool:
         if inspect.iscoroutinefunction(self.function):
             result = await self.function(**arguments)
         else:
-            result = await asyncio.to_thread(self.function, **arguments)
+            result = await _in_thread(partial(self.function, **arguments))
+        if inspect.isawaitable(result):
+            result = await result
         return result  # type: ignore[no-any-return]  # the loop reports what is not text
+
+
+async def _in_thread(function: Callable[[], Any]) -> Any:
+    """Run ``function`` in a thread of its own: those of the loop's pool hold up the end of ``asyncio.run``."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[Any] = loop.create_future()
+    context = contextvars.copy_context()
+
+    def settle(result: Any, error: BaseException | None) -> None:
+        if done.done():
+            return
+        if error is None:
+            done.set_result(result)
+        else:
+            done.set_exception(error)
+
+    def work() -> None:
+        result, error = None, None
+        try:
+            result = context.run(function)
+        except BaseException as problem:  # noqa: BLE001 -- it belongs to whoever awaits
+            # A future does not take a StopIteration.
+            error = RuntimeError(repr(problem)) if isinstance(problem, StopIteration) else problem
+        with suppress(RuntimeError):  # the loop is closed: nobody awaits any more
+            loop.call_soon_threadsafe(settle, result, error)
+
+    threading.Thread(target=work, daemon=True, name="tool").start()
+    return await done
 
 
 class ToolRegistry:
