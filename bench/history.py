@@ -68,6 +68,7 @@ def look(folder: str, threads: str) -> None:
             {
                 "history_s": ended - imported,
                 "with_import_s": ended - started,
+                "cpu_s": time.process_time(),
                 "memory_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000,
                 "sha256": hashlib.sha256(repr(found).encode()).hexdigest(),
                 "rows": found.activity_rows,
@@ -108,7 +109,7 @@ def bench(place: Path, steps: int) -> bool:
         best = min(results, key=lambda result: float(result["with_import_s"]))
         seen |= {result["sha256"] for result in results}
         assert best["rows"] == steps
-        times = f"{best['history_s']:.2f} s, {best['with_import_s']:.2f} s with imports"
+        times = f"{best['history_s']:.2f} s, {best['with_import_s']:.2f} s with imports, {best['cpu_s']:.2f} s of CPU"
         sizes = f"{best['actions']} actions, {best['experiments']} experiments"
         print(f"{steps:>9} steps, {threads} threads: {times}, {best['memory_mb']:.0f} MB; {sizes}", flush=True)
     same = "one answer" if len(seen) == 1 else f"{len(seen)} DIFFERENT ANSWERS"
