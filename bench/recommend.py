@@ -65,7 +65,7 @@ def look(folder: str) -> None:
                 "all_s": ended - started,
                 "memory_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000,
                 "rows": advice.signals.activity_rows,
-                "candidates": advice.candidates,
+                "candidates": len(advice.targets),
             }
         )
     )

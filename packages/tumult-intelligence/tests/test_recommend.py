@@ -226,6 +226,8 @@ def test_a_failing_agent_leaves_the_deterministic_result(house: Callable[..., Ho
     ]
     agent = to_data(report)["agent"]
     assert agent["error"] == {"kind": "overloaded", "detail": "try later", "hint": "wait a minute", "retryable": True}
+    assert {agent["usage"][name] for name in ("input_tokens", "output_tokens", "cost_usd")} == {None}
+    assert "Have an agent reason" not in text_of(seen[0])
     assert (agent["recommendations"], agent["experiments_written"], agent["experiments_rejected"]) == (None, [], [])
     assert not (tmp_path / "out").exists()
 
@@ -360,7 +362,7 @@ def test_what_an_agent_wrote_is_marked_and_what_ran_since_too(
 def test_calls_are_remembered_with_their_outcome(house: Callable[..., House], tmp_path: Path) -> None:
     here = house(("good", answer(GOOD, BAD)), ("bad", Reply("", "", 1)))
 
-    recommend(Wishes(agents=("good", "bad"), generate=tmp_path / "out", goal="x", repair_rounds=0), here)
+    recommend(Wishes(agents=("good", "bad"), generate=tmp_path / "out", goal="x", repair_rounds=0, limit=1), here)
 
     assert not isinstance(here.store, TumultError)
     calls = {call.adapter: call for call in here.store.agent_calls()}

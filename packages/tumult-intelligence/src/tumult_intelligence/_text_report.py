@@ -143,7 +143,7 @@ def _table(advice: Advice) -> str:
         )
         for each in advice.recommendations
     ]
-    more = advice.candidates - len(rows)
+    more = len(advice.targets) - len(rows)
     note = f"\n({more} more candidates: raise --limit)" if more else ""
     return _grid(rows, ("#", "score", "kind", "recommendation", "draft", "before")) + note
 
@@ -198,7 +198,7 @@ def _next_steps(report: Report) -> Iterator[str]:
         yield "Write the drafts as files: tumult recommend --drafts DIR"
     if report.advice.recommendations:
         yield f"{ALWAYS}."
-    if report.advice.recommendations and not report.outcomes:
+    if report.advice.recommendations and not report.asked:
         yield "Have an agent reason on top: tumult recommend --agent NAME (tumult agents lists them)"
 
 

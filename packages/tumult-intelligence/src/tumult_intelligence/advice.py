@@ -16,7 +16,7 @@ from tumult_intelligence.drafts import draft_experiment
 from tumult_intelligence.gate import check_experiment
 from tumult_intelligence.memory import find_previous
 from tumult_intelligence.ranking import rank
-from tumult_intelligence.recommendation import Draft, Recommendation, recommendation_id
+from tumult_intelligence.recommendation import Draft, Recommendation, Target, recommendation_id
 from tumult_intelligence.signals import ActionSignal, derive_signals
 from tumult_intelligence.weights import Tuning
 
@@ -52,13 +52,13 @@ class Advice:
     """What to do next.
 
     Attributes:
-        candidates: how many there were to choose from.
+        targets: all candidates, best first, of which the recommendations are the first.
         notes: what a reader should know of how this came to be.
     """
 
     signals: Signals
     recommendations: tuple[Recommendation, ...]
-    candidates: int
+    targets: tuple[Target, ...]
     notes: tuple[str, ...]
 
 
@@ -101,7 +101,7 @@ def advise(
     return Advice(
         signals=signals,
         recommendations=tuple(_recommend(found, signals, catalog, past.records) for found in ranking.ranked[:limit]),
-        candidates=len(ranking.ranked),
+        targets=tuple(map(_target, ranking.ranked)),
         notes=tuple(_notes(past, catalog, ranking.unmatched, len(ranking.ranked))),
     )
 
@@ -110,16 +110,15 @@ def _recommend(
     ranked: Ranked, signals: Signals, catalog: Catalog, records: Sequence[RecommendationRecord]
 ) -> Recommendation:
     candidate = ranked.candidate
-    signal = candidate.signal
-    is_action = isinstance(signal, ActionSignal)
+    about = _target(ranked)
     return Recommendation(
-        rank=ranked.rank,
-        id=recommendation_id(candidate),
-        kind=candidate.kind,
-        title=explain.title_of(candidate),
-        plugin=signal.plugin if isinstance(signal, ActionSignal) else "",
-        function=signal.function if isinstance(signal, ActionSignal) else "",
-        experiment=None if is_action else candidate.name,
+        rank=about.rank,
+        id=about.id,
+        kind=about.kind,
+        title=about.title,
+        plugin=about.plugin,
+        function=about.function,
+        experiment=about.experiment,
         rationale=explain.rationale(candidate, signals),
         preconditions=explain.preconditions(candidate),
         expected_learning=explain.expected_learning(candidate),
@@ -127,6 +126,21 @@ def _recommend(
         terms=ranked.terms,
         draft=_draft(ranked, catalog),
         previous=find_previous(candidate, records, signals.now_ns),
+    )
+
+
+def _target(ranked: Ranked) -> Target:
+    candidate = ranked.candidate
+    action = candidate.signal if isinstance(candidate.signal, ActionSignal) else None
+    return Target(
+        rank=ranked.rank,
+        id=recommendation_id(candidate),
+        kind=candidate.kind,
+        title=explain.title_of(candidate),
+        plugin=action.plugin if action else "",
+        function=action.function if action else "",
+        experiment=None if action else candidate.name,
+        score=ranked.score,
     )
 
 

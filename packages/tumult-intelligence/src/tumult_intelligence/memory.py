@@ -8,6 +8,7 @@ from tumult_core._text import mask, one_line
 from tumult_core.experiment import NativeProvider, ScriptProvider
 from tumult_core.store.values import AgentCall, RecommendationRecord
 from tumult_intelligence.recommendation import Previous
+from tumult_intelligence.report import spent
 from tumult_intelligence.signals import ActionSignal, days_between
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
     from tumult_core.experiment import Experiment
     from tumult_intelligence.ranking import Candidate
-    from tumult_intelligence.recommendation import Recommendation
+    from tumult_intelligence.recommendation import Recommendation, Target
     from tumult_intelligence.report import Outcome
 
 DRAFTED, WRITTEN = "drafted", "written"
@@ -47,9 +48,9 @@ def _same_target(record: RecommendationRecord, candidate: Candidate) -> bool:
 
 
 def records_of(
-    recommendations: Iterable[tuple[Recommendation, str]], *, state: str, now_ns: int
+    files: Iterable[tuple[Target | Recommendation, str]], *, state: str, now_ns: int
 ) -> tuple[RecommendationRecord, ...]:
-    """Give a record for each recommendation that is now in the file beside it."""
+    """Give a record for each candidate that is now in the file beside it."""
     return tuple(
         RecommendationRecord(
             recommendation_id=each.id,
@@ -62,12 +63,12 @@ def records_of(
             score=each.score,
             path=path,
         )
-        for each, path in recommendations
+        for each, path in files
     )
 
 
-def answered_by(experiment: Experiment, recommendations: Iterable[Recommendation]) -> list[Recommendation]:
-    """Give the recommendations that an experiment carries out: its method calls their target, or it has their title."""
+def answered_by(experiment: Experiment, targets: Iterable[Target]) -> list[Target]:
+    """Give the candidates that an experiment carries out: its method calls their target, or it has their title."""
     calls = {
         (step.provider.plugin, step.provider.function)
         for step in experiment.method
@@ -75,7 +76,7 @@ def answered_by(experiment: Experiment, recommendations: Iterable[Recommendation
     }
     return [
         each
-        for each in recommendations
+        for each in targets
         if (each.plugin and (each.plugin, each.function) in calls) or each.experiment == experiment.title
     ]
 
@@ -90,9 +91,7 @@ def call_of(outcome: Outcome, goal: str | None) -> AgentCall:
         started_at_ns=found.started_at_ns,
         duration_s=round(found.duration_s, 3),
         outcome="answered" if found.error is None else str(found.error.kind),
-        input_tokens=found.usage.input_tokens,
-        output_tokens=found.usage.output_tokens,
-        cost_usd=found.usage.cost_usd,
+        **spent(found.usage),
         written=len(outcome.written),
         rejected=len(outcome.rejected),
         goal=mask(one_line(goal)) if goal else "",

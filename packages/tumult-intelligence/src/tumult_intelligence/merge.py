@@ -16,7 +16,7 @@ from tumult_core._text import one_line
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tumult_intelligence.recommendation import Recommendation
+    from tumult_intelligence.recommendation import Target
 
 K = 60
 MAX_ITEMS = 100
@@ -54,21 +54,19 @@ class Merged:
     ranks: Mapping[str, int] = field(factory=dict)
 
 
-def read_ranking(text: str, recommendations: Sequence[Recommendation]) -> tuple[Choice, ...]:
-    """Give the numbered items of an answer in their order, each once, matched to the recommendations that they name."""
+def read_ranking(text: str, targets: Sequence[Target]) -> tuple[Choice, ...]:
+    """Give the numbered items of an answer in their order, each once, matched to the candidates that they name."""
     found: dict[str, Choice] = {}
     for line in text.split("\n"):
         if (item := _ITEM.match(line)) is not None:
-            choice = _choice(item[2], recommendations)
+            choice = _choice(item[2], targets)
             found.setdefault(choice.key, choice)
         if len(found) == MAX_ITEMS:
             break
     return tuple(found.values())
 
 
-def merge_rankings(
-    rankings: Mapping[str, Sequence[Choice]], recommendations: Sequence[Recommendation]
-) -> tuple[Merged, ...]:
+def merge_rankings(rankings: Mapping[str, Sequence[Choice]], targets: Sequence[Target]) -> tuple[Merged, ...]:
     """Merge the rankings of several agents; ties go to the better computed rank, then to the name."""
     titles: dict[str, str] = {}
     ranks: dict[str, dict[str, int]] = {}
@@ -76,7 +74,7 @@ def merge_rankings(
         for place, choice in enumerate(choices, start=1):
             titles.setdefault(choice.key, choice.title)
             ranks.setdefault(choice.key, {})[agent] = place
-    computed = {each.id: each.rank for each in recommendations}
+    computed = {each.id: each.rank for each in targets}
     scores = {key: sum(1 / (K + place) for place in places.values()) for key, places in ranks.items()}
     order = sorted(scores, key=lambda key: (-scores[key], computed.get(key, len(computed) + 1), key))
     return tuple(
@@ -84,23 +82,23 @@ def merge_rankings(
     )
 
 
-def _choice(words: str, recommendations: Sequence[Recommendation]) -> Choice:
+def _choice(words: str, targets: Sequence[Target]) -> Choice:
     identity = _ID.search(words)
-    for each in recommendations:
+    for each in targets:
         if identity is not None and identity[1].strip() == each.id:
             return Choice(each.id, each.title)
     folded = words.casefold()
-    for each in recommendations:
+    for each in targets:
         if _is_named(each, folded):
             return Choice(each.id, each.title)
     title = one_line(_MARKS.sub("", _ID.sub("", words)).strip(" :-–—"), 100)
     return Choice(title.casefold(), title)
 
 
-def _is_named(recommendation: Recommendation, folded: str) -> bool:
-    if recommendation.title.casefold() in folded:
+def _is_named(target: Target, folded: str) -> bool:
+    if target.title.casefold() in folded:
         return True
-    if recommendation.experiment is not None:
-        return recommendation.experiment.casefold() in folded
-    plugin, function = recommendation.plugin.casefold(), recommendation.function.casefold()
+    if target.experiment is not None:
+        return target.experiment.casefold() in folded
+    plugin, function = target.plugin.casefold(), target.function.casefold()
     return plugin in folded and re.search(rf"(?<![\w-]){re.escape(function)}(?![\w-])", folded) is not None

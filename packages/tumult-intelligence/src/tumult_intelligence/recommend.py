@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from tumult_intelligence.consult import Consultation
     from tumult_intelligence.gate import Passed, Rejected
     from tumult_intelligence.merge import Merged
-    from tumult_intelligence.recommendation import Recommendation
+    from tumult_intelligence.recommendation import Recommendation, Target
 
 
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL", re.IGNORECASE)
@@ -143,7 +143,7 @@ def recommend(
         on_progress: is told what each agent does, by its name.
     """
     advice = advise_on(wishes, house)
-    report = Report(advice=advice, goal=wishes.goal, generating=wishes.generate is not None)
+    report = Report(advice=advice, goal=wishes.goal, asked=wishes.agents, generating=wishes.generate is not None)
     if wishes.drafts is not None:
         report = evolve(report, drafts=_write_drafts(wishes.drafts, advice.recommendations))
     if on_advice is not None:
@@ -152,7 +152,7 @@ def recommend(
         question = question_of(wishes, advice, house.catalog)
         found = consult_all(wishes.agents, house.registry, question, on_progress=on_progress)
         outcomes = tuple(_settle(each, wishes.generate) for each in found)
-        report = evolve(report, outcomes=outcomes, merged=_merge(outcomes, advice.recommendations))
+        report = evolve(report, outcomes=outcomes, merged=_merge(outcomes, advice.targets))
     return evolve(report, notes=(*report.notes, *_remember(report, wishes, house)))
 
 
@@ -185,15 +185,15 @@ def _rejection(found: Consultation, each: Passed | Rejected, errors: list[str]) 
     return Rejection(each.title, each.index, tuple(errors), found.rounds.get(each.index, 0))
 
 
-def _merge(outcomes: Sequence[Outcome], recommendations: Sequence[Recommendation]) -> tuple[Merged, ...]:
+def _merge(outcomes: Sequence[Outcome], targets: Sequence[Target]) -> tuple[Merged, ...]:
     if len(outcomes) < 2:  # noqa: PLR2004 - one ranking needs no merging
         return ()
     rankings = {
-        outcome.consultation.adapter: read_ranking(outcome.consultation.text, recommendations)
+        outcome.consultation.adapter: read_ranking(outcome.consultation.text, targets)
         for outcome in outcomes
         if outcome.consultation.error is None
     }
-    return merge_rankings(rankings, recommendations)
+    return merge_rankings(rankings, targets)
 
 
 def _remember(report: Report, wishes: Wishes, house: House) -> list[str]:
@@ -221,6 +221,6 @@ def _written(report: Report, now_ns: int) -> Iterable[RecommendationRecord]:
         (each, str(file.path.absolute()))
         for outcome in report.outcomes
         for passed, file in outcome.written
-        for each in memory.answered_by(passed.experiment, report.advice.recommendations)
+        for each in memory.answered_by(passed.experiment, report.advice.targets)
     ]
     return memory.records_of(files, state=memory.WRITTEN, now_ns=now_ns)

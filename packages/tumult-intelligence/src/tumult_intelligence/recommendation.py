@@ -59,6 +59,26 @@ class Previous:
 
 
 @frozen
+class Target:
+    """What a candidate is about, whether it is shown or not.
+
+    Attributes:
+        id: stable for the same kind and target.
+        plugin, function: what it would execute; both empty where it repeats an experiment.
+        experiment: the title of the experiment that it repeats, or None.
+    """
+
+    rank: int
+    id: str
+    kind: Kind
+    title: str
+    plugin: str
+    function: str
+    experiment: str | None
+    score: float
+
+
+@frozen
 class Recommendation:
     """One thing to do next.
 

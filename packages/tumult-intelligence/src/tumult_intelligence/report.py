@@ -10,6 +10,7 @@ from attrs import asdict, field, frozen
 
 from tumult_core._text import one_line
 from tumult_intelligence._prompt_sections import Quoter, signals_section
+from tumult_intelligence.agent_loop import TotalUsage
 from tumult_intelligence.signals import Coverage
 from tumult_intelligence.writer import NotWritten, Written
 
@@ -75,6 +76,7 @@ class Report:
         outcomes: one for each agent, in the order in which they were asked for.
         merged: the agents' rankings as one; empty unless there were several.
         drafts: what became of each draft that could be written; None where it was not asked for.
+        asked: the agents that were asked for, before any has answered too.
         generating: experiments were asked for.
         notes: what happened beside, such as a store that could not be written.
     """
@@ -84,6 +86,7 @@ class Report:
     outcomes: tuple[Outcome, ...] = ()
     merged: tuple[Merged, ...] = ()
     drafts: tuple[tuple[Recommendation, Written | NotWritten], ...] | None = None
+    asked: tuple[str, ...] = ()
     generating: bool = False
     notes: tuple[str, ...] = field(default=())
 
@@ -183,18 +186,22 @@ def _agent(outcome: Outcome) -> dict[str, Any]:
         "recommendations": found.text or None,
         "experiments_written": [str(written.path) for _, written in outcome.written],
         "experiments_rejected": [_rejection(each) for each in outcome.rejected],
-        "usage": {
-            "input_tokens": found.usage.input_tokens,
-            "output_tokens": found.usage.output_tokens,
-            "cost_usd": found.usage.cost_usd,
-            "calls": found.usage.calls,
-            "seconds": round(found.duration_s, 3),
-        },
+        "usage": {**spent(found.usage), "calls": found.usage.calls, "seconds": round(found.duration_s, 3)},
         "steps": found.usage.calls,
         "finish": found.finish,
         "repair_rounds": {str(index): rounds for index, rounds in sorted(found.rounds.items())},
         "notes": [*found.notes, *written_notes(outcome.written)],
         "error": _error(found.error) if found.error else None,
+    }
+
+
+def spent(usage: TotalUsage) -> dict[str, Any]:
+    """Give tokens and price; None where no call says them, or none answered."""
+    known = usage if usage.calls else TotalUsage(calls_without_tokens=1, calls_without_cost=1)
+    return {
+        "input_tokens": known.input_tokens,
+        "output_tokens": known.output_tokens,
+        "cost_usd": known.cost_usd,
     }
 
 
