@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
-
-from attrs import evolve
 
 from tumult_adapter_claude import _flags
 from tumult_adapter_claude._envelope import answer_of, explain, progress_of
 from tumult_agent_cli.adapter import AgentCliAdapter
 from tumult_agent_cli.exceptions import AgentCliError, BinaryNotFound, FailureKind
 from tumult_agent_cli.judging import json_objects, said
-from tumult_agent_cli.probing import Found, Question, ask, at_least, find_cli, locate
+from tumult_agent_cli.probing import Found, Question, ask, at_least, find_cli, locate, wants_user_settings
 from tumult_agent_cli.values import Capabilities, CliInvocation, CliProbe
 
 if TYPE_CHECKING:
@@ -56,25 +55,24 @@ class ClaudeCodeAdapter(AgentCliAdapter):
         found = locate("claude", self.binary_env_key)
         if found.path is None:
             raise BinaryNotFound(self.name, self.install_hint, found.detail)
-        gaps = tuple(_flags.gaps_of(found.version)) if found.version else ()
+        gaps = _flags.gaps_of(found.version)
         if gaps and request.require_isolation:
             raise AgentCliError(self.name, FailureKind.NOT_ISOLATED, "; ".join(gaps), hint="update Claude Code")
-        flags = _flags.known_to(found.version)
-        invocation = CliInvocation(
-            argv=(found.path, *_arguments(flags, request.model)),
+        build = partial(
+            CliInvocation,
             stdin=_flags.FIRST_LINE + request.prompt,
             cwd=request.workspace,
             env=dict(_flags.ENV),
             unset_env=_flags.OTHER_KEYS,
             timeout_s=request.timeout_s,
-            warnings=gaps,
         )
+        flags = _flags.known_to(found.version)
+        argv = partial(_arguments, found.path, model=request.model)
         if found.version is not None:
-            return invocation
-        needed = [flag for flag in flags if not flag.optional]
+            return build(argv(flags), warnings=gaps)
         lost = tuple(f"its version is unknown: {flag.gap}" for flag in flags if flag.optional and flag.gap)
-        fallback = evolve(invocation, argv=(found.path, *_arguments(needed, request.model)), warnings=lost)
-        return evolve(invocation, fallback=fallback)
+        needed = [flag for flag in flags if not flag.optional]
+        return build(argv(flags), warnings=gaps, fallback=build(argv(needed), warnings=(*gaps, *lost)))
 
     def parse_output(self, raw: RawOutput) -> str:
         """Give the ``result`` of the envelope."""
@@ -93,9 +91,9 @@ class ClaudeCodeAdapter(AgentCliAdapter):
         return progress_of(line)
 
 
-def _arguments(flags: Iterable[_flags.Flag], model: str | None) -> tuple[str, ...]:
+def _arguments(path: str, flags: Iterable[_flags.Flag], model: str | None) -> tuple[str, ...]:
     chosen = (f"--model={model}",) if model else ()
-    return ("-p", "--output-format", "json", *(word for flag in flags for word in flag.argv), *chosen)
+    return (path, "-p", "--output-format", "json", *(word for flag in flags for word in flag.argv), *chosen)
 
 
 def _sign_in(found: Found) -> tuple[bool | None, str]:
@@ -110,6 +108,6 @@ def _sign_in(found: Found) -> tuple[bool | None, str]:
     logged_in, method = status.get("loggedIn"), said(str(status.get("authMethod", "")), 80)
     if not isinstance(logged_in, bool):
         return None, "it did not tell whether it is signed in"
-    if method == "api_key_helper":
+    if method == "api_key_helper" and not wants_user_settings():
         return False, "signed in by apiKeyHelper of the settings, which are not loaded here"
     return logged_in, f"signed in by {method}" if logged_in else "not signed in"

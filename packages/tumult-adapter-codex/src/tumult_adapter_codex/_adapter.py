@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
-
-from attrs import evolve
 
 from tumult_adapter_codex import _flags
 from tumult_adapter_codex._events import answer_of, explain, progress_of
@@ -56,25 +55,24 @@ class CodexAdapter(AgentCliAdapter):
         if found.version is not None and not at_least(found.version, _flags.OLDEST):
             detail = f"Codex {found.version} is too old; {_flags.OLDEST} is the oldest that works here"
             raise AgentCliError(self.name, FailureKind.INCOMPATIBLE, detail, hint=self.install_hint)
-        gaps = tuple(_flags.gaps_of(found.version)) if found.version else ()
+        gaps = _flags.gaps_of(found.version)
         if gaps and request.require_isolation:
             raise AgentCliError(self.name, FailureKind.NOT_ISOLATED, "; ".join(gaps), hint="update Codex")
-        flags = _flags.known_to(found.version)
-        invocation = CliInvocation(
-            argv=(found.path, *_arguments(flags, request.model)),
+        build = partial(
+            CliInvocation,
             stdin=request.prompt,
             cwd=request.workspace,
             unset_env=_flags.OTHER_KEYS,
             timeout_s=request.timeout_s,
             idle_timeout_s=request.idle_timeout_s,
-            warnings=gaps,
         )
+        flags = _flags.known_to(found.version)
+        argv = partial(_arguments, found.path, model=request.model)
         if found.version is not None:
-            return invocation
-        needed = [flag for flag in flags if not flag.optional]
+            return build(argv(flags), warnings=gaps)
         lost = tuple(f"its version is unknown: {flag.gap}" for flag in flags if flag.optional)
-        fallback = evolve(invocation, argv=(found.path, *_arguments(needed, request.model)), warnings=lost)
-        return evolve(invocation, fallback=fallback)
+        needed = [flag for flag in flags if not flag.optional]
+        return build(argv(flags), warnings=gaps, fallback=build(argv(needed), warnings=(*gaps, *lost)))
 
     def parse_output(self, raw: RawOutput) -> str:
         """Give the last message of the turn."""
@@ -93,11 +91,11 @@ class CodexAdapter(AgentCliAdapter):
         return progress_of(line)
 
 
-def _arguments(flags: Iterable[_flags.Flag], model: str | None) -> tuple[str, ...]:
+def _arguments(path: str, flags: Iterable[_flags.Flag], model: str | None) -> tuple[str, ...]:
     asked = (word for flag in flags for word in flag.argv)
-    settings = (word for setting in _flags.SETTINGS for word in ("-c", setting))
+    settings = (word for setting in _flags.settings() for word in ("-c", setting))
     chosen = (f"--model={model}",) if model else ()
-    return ("exec", "--json", *asked, "--skip-git-repo-check", "--sandbox=read-only", *settings, *chosen, "-")
+    return (path, "exec", "--json", *asked, "--skip-git-repo-check", "--sandbox=read-only", *settings, *chosen, "-")
 
 
 def _sign_in(found: Found) -> tuple[bool | None, str]:

@@ -6,9 +6,8 @@ The answer is the last ``agent_message`` of a turn that was completed; a turn th
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
-
-from attrs import define, field
 
 from tumult_adapter_codex._failures import failed_turn, no_turn
 from tumult_adapter_codex._flags import IGNORED_SETTING
@@ -27,17 +26,17 @@ _HEALS_NOT = re.compile(r"\bstatus:? 40[13]\b|\b401 Unauthorized|\b403 Forbidden
 _NO_NETWORK = re.compile(r"waiting for network", re.IGNORECASE)
 
 
-@define
+@dataclass
 class Turn:
     """What the events of a run say."""
 
     thread_id: str = ""
     message: str | None = None
-    usage: dict[str, Any] = field(factory=dict)
+    usage: dict[str, Any] = field(default_factory=dict)
     is_completed: bool = False
     failed: str | None = None
-    errors: list[str] = field(factory=list)
-    warnings: list[str] = field(factory=list)
+    errors: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
 
     @classmethod
     def from_events(cls, events: Iterable[dict[str, Any]]) -> Turn:

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
-from attrs import frozen
-
-from tumult_agent_cli.probing import at_least
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from tumult_agent_cli.probing import USER_SETTINGS_ENV, at_least, wants_user_settings
 
 OLDEST = "0.44.0"
 """An older version prints other events, and ends a failed turn with exit code 0."""
@@ -26,29 +21,31 @@ OTHER_KEYS = (
 """Of other vendors; not passed on."""
 
 
-@frozen
-class Flag:
+class Flag(NamedTuple):
     """One thing to ask of the CLI.
 
     Attributes:
         argv: how to say it.
         floor: the first version that knows it.
-        gap: what an older version does instead, for a person.
+        gap: what the CLI does without it, for a person.
         optional: nothing is less safe without it.
+        settings: it keeps the user's settings out.
     """
 
     argv: tuple[str, ...]
     floor: str
-    gap: str = ""
+    gap: str
     optional: bool = False
+    settings: bool = False
 
 
 FLAGS = (
     Flag(("--ephemeral",), "0.99.0", "it keeps a transcript under ~/.codex/sessions", optional=True),
-    Flag(("--ignore-user-config",), "0.122.0", "it loads the settings of this user"),
-    Flag(("--ignore-rules",), "0.122.0", "it follows this user's rules for commands"),
+    Flag(("--ignore-user-config",), "0.122.0", "it loads the settings of this user", settings=True),
+    Flag(("--ignore-rules",), "0.122.0", "it follows this user's rules for commands", settings=True),
 )
 
+NO_SERVERS = "mcp_servers={}"
 SHELL_OFF_FLOOR = "0.59.0"
 SHELL_GAP = "it keeps a shell in a read-only sandbox, and may read files"
 
@@ -67,7 +64,7 @@ SETTINGS = (
     "features.memories=false",
     "features.shell_snapshot=false",  # leaves a shell behind
     "features.unbounded_connection_retries=false",  # waits for a network without end
-    "mcp_servers={}",
+    NO_SERVERS,
     "project_doc_max_bytes=0",  # AGENTS.md of the folder
     'web_search="disabled"',
     'approval_policy="never"',
@@ -76,14 +73,26 @@ IGNORED_SETTING = r"unrecognized configuration setting"
 
 
 def known_to(version: str | None) -> tuple[Flag, ...]:
-    """Give the flags that a version takes; of an unknown one it is believed that it takes all."""
-    return tuple(flag for flag in FLAGS if version is None or at_least(version, flag.floor))
+    """Give the flags to send: those that a version takes; of an unknown one it is believed that it takes all."""
+    wanted = (flag for flag in FLAGS if not (flag.settings and wants_user_settings()))
+    return tuple(flag for flag in wanted if version is None or at_least(version, flag.floor))
 
 
-def gaps_of(version: str) -> Iterator[str]:
-    """Say what a version cannot switch off, and which can."""
-    for flag in FLAGS:
-        if not at_least(version, flag.floor):
-            yield f"Codex {version} is older than {flag.floor}: {flag.gap}"
-    if not at_least(version, SHELL_OFF_FLOOR):
-        yield f"Codex {version} is older than {SHELL_OFF_FLOOR}: {SHELL_GAP}"
+def settings() -> tuple[str, ...]:
+    """Give the settings to send."""
+    return tuple(setting for setting in SETTINGS if setting != NO_SERVERS or not wants_user_settings())
+
+
+def gaps_of(version: str | None) -> tuple[str, ...]:
+    """Say what the CLI is not kept from, and why."""
+    gaps = tuple(f"{_reason(flag, version)}: {flag.gap}" for flag in FLAGS if flag not in known_to(version))
+    if at_least(version, SHELL_OFF_FLOOR):
+        return gaps
+    reason = f"Codex {version} is" if version else "the version of Codex is unknown, and may be"
+    return (*gaps, f"{reason} older than {SHELL_OFF_FLOOR}: {SHELL_GAP}")
+
+
+def _reason(flag: Flag, version: str | None) -> str:
+    if flag.settings and wants_user_settings():
+        return f"{USER_SETTINGS_ENV} is set"
+    return f"Codex {version} is older than {flag.floor}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from tumult_agent_cli.values import CliInvocation, RawOutput
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+USER_SETTINGS_ENV = "TUMULT_AGENT_USER_SETTINGS"
 VERSION_LIMIT_S = 30.0
 AUTH_LIMIT_S = 10.0
 """A sign-in probe takes well under a second; whoever needs longer is asked no more."""
@@ -92,6 +94,13 @@ def ask(question: Question) -> RawOutput | str:
         return run_invocation(invocation, grace_s=_GRACE_S, max_output_bytes=_MAX_BYTES)
     except AgentCliError as error:
         return said(error.detail)
+
+
+def wants_user_settings() -> bool:
+    """Tell whether the person wants the CLI's own settings, hooks and MCP servers loaded: off unless the variable
+    ``TUMULT_AGENT_USER_SETTINGS`` is ``1``.
+    """
+    return os.environ.get(USER_SETTINGS_ENV) == "1"
 
 
 def read_version(text: str) -> str | None:
