@@ -4,7 +4,7 @@ Run: python bench/agent_loop.py [--install] [--steps N] [--rounds N]
 
 The script: N calls of a tool that adds two numbers, then an answer; the model is a list. So what is measured is the
 loop alone: asking, checking arguments, calling, recording. Every measurement is a process of its own, all with the
-same interpreter; the contestants take turns, and the median of the rounds counts. ``--install`` puts the peers into an
+same interpreter; processor time counts, the contestants take turns, and the median of the rounds counts. ``--install`` puts the peers into an
 environment of their own under build/, which later runs use; without it only the loop itself is measured.
 
 Goal: at most a fifth of the lightest peer.
@@ -210,9 +210,9 @@ def measure(name: str, steps: int) -> None:
     times = []
     for _ in range(3):
         gc.collect()
-        started = time.perf_counter()
+        started = time.process_time()
         run()
-        times.append(time.perf_counter() - started)
+        times.append(time.process_time() - started)
     print(json.dumps({"us_per_step": min(times) / (steps + 1) * 1e6}))
 
 
@@ -260,8 +260,9 @@ def compare(steps: int, rounds: int) -> bool:
 def growth(rounds: int) -> bool:
     """Compare a step of a long run with one of a short one, and weigh the transcript."""
     python = Path(sys.executable)
-    short, long = ([child(python, "tumult", steps) for _ in range(rounds)] for steps in (LONG // 4, LONG))
-    ratio = statistics.median(long) / statistics.median(short)
+    pairs = [[child(python, "tumult", steps) for steps in (LONG // 4, LONG)] for _ in range(rounds)]
+    short, long = (statistics.median(times) for times in zip(*pairs, strict=True))
+    ratio = long / short
     sys.path[:0] = SOURCES
     outcome = tumult(LONG)()
     size = sum(len(json.dumps(message.to_json())) + 1 for message in outcome.transcript)
