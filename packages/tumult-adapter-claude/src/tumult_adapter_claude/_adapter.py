@@ -37,7 +37,7 @@ class ClaudeCodeAdapter(AgentCliAdapter):
     binary_env_key = "CLAUDE_CODE_BIN"
     install_hint = "npm install -g @anthropic-ai/claude-code, or set CLAUDE_CODE_BIN to the executable"
     auth_hint = "run `claude auth login`, or set ANTHROPIC_API_KEY"
-    capabilities = Capabilities(usage=True, cost=True, structured_output=True, max_prompt_bytes=10_000_000)
+    capabilities = Capabilities(usage=True, cost=True, max_prompt_bytes=10_000_000)
     tested_versions: ClassVar[tuple[str, ...]] = ("2.0.13", "2.0.77", "2.1.120", "2.1.332")
     sample_output = '{"type":"result","subtype":"success","is_error":false,"result":"ANSWER"}'
 

@@ -28,9 +28,7 @@ class CodexAdapter(AgentCliAdapter):
     binary_env_key = "CODEX_BIN"
     install_hint = "npm install -g @openai/codex, or set CODEX_BIN to the executable"
     auth_hint = "run `codex login`, or set CODEX_API_KEY"
-    capabilities = Capabilities(
-        streaming=True, usage=True, structured_output=True, max_prompt_bytes=4 * 1_048_576, max_prompt_chars=1_048_576
-    )
+    capabilities = Capabilities(streaming=True, usage=True, max_prompt_bytes=4 * 1_048_576, max_prompt_chars=1_048_576)
     tested_versions: ClassVar[tuple[str, ...]] = ("0.47.0", "0.58.0", "0.114.0", "0.171.0")
     sample_output = (
         '{"type":"thread.started","thread_id":"1"}\n{"type":"turn.started"}\n'
