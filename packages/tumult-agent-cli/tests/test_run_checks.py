@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from attrs import evolve
 
 from tumult_agent_cli import (
     AgentCliAdapter,
@@ -199,3 +201,40 @@ def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
     testing: Any = sys.modules["tumult_agent_cli.testing"]
     with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
         testing.Nothing  # noqa: B018
+
+
+class Framed(Plain):
+    """Puts a line before the prompt, as some CLIs need it."""
+
+    def build_invocation(self, request: PromptRequest) -> CliInvocation:
+        return evolve(super().build_invocation(request), stdin=f"Request:\n{request.prompt}\nEnd.")
+
+
+class Enveloped(Plain):
+    """Sends the prompt as a JSON document."""
+
+    def build_invocation(self, request: PromptRequest) -> CliInvocation:
+        message = {"type": "user", "content": [{"type": "text", "text": request.prompt}]}
+        return evolve(super().build_invocation(request), stdin=json.dumps(message) + "\n")
+
+
+class FramedAndStripped(Framed):
+    def build_invocation(self, request: PromptRequest) -> CliInvocation:
+        return super().build_invocation(evolve(request, prompt=request.prompt.strip()))
+
+
+@pytest.mark.parametrize("adapter", [Framed(), Enveloped()], ids=["framed", "enveloped"])
+def test_how_the_prompt_is_wrapped_is_found_out(adapter: AgentCliAdapter) -> None:
+    chosen = [check for check in CHECKS if check.group == "invocation"]
+    results = run_checks(adapter, checks=[*chosen, BY_ID["delivery/a-megabyte-arrives-exactly"]])
+    assert [result for result in results if result.outcome is Outcome.FAILED] == []
+
+
+def test_what_is_wrapped_must_still_be_whole() -> None:
+    result = run_one(FramedAndStripped(), "invocation/prompt-is-sent-exactly[blank edges]")
+    assert result.outcome is Outcome.FAILED
+
+
+def test_a_wrapped_prompt_is_a_failure_where_a_vendor_says_that_it_is_not() -> None:
+    result = run_one(Case(adapter=Framed), "invocation/prompt-is-sent-exactly[a sentence]")
+    assert result.outcome is Outcome.FAILED

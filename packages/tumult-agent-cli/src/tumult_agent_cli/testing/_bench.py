@@ -18,6 +18,7 @@ from tumult_agent_cli.exceptions import AgentCliError
 from tumult_agent_cli.testing._case import ANSWER
 from tumult_agent_cli.testing._check import CheckFailed, expect
 from tumult_agent_cli.testing._fake import FakeCli, Reply
+from tumult_agent_cli.testing._framing import framing
 from tumult_agent_cli.values import CliProbe, PromptRequest, RawOutput
 
 if TYPE_CHECKING:
@@ -104,6 +105,11 @@ class Bench:
         """Run a prompt from end to end."""
         wanted = PromptRequest(prompt, **{"timeout_s": RUN_S, **request})
         return run_prompt(self.adapter, wanted, on_progress=on_progress)
+
+    @cached_property
+    def prompt_in(self) -> Callable[[str], str]:
+        """Give what takes the prompt out of stdin."""
+        return self.case.prompt_in or framing(lambda prompt: self.build(prompt).stdin)
 
     def longest_prompt(self) -> str:
         """Give the longest prompt that the adapter says that it takes, up to four megabytes."""

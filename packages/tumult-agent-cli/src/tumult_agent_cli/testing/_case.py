@@ -38,7 +38,7 @@ class Case:
         signed_in, signed_out: the answers to the sign-in probe; None where the adapter asks no such thing.
         signed_in_by_exit_code: exit code 0 of the sign-in probe means signed in, whatever it prints.
         key_env: variables that hold a key and count as a sign-in.
-        prompt_in: gives the prompt out of what is put on stdin.
+        prompt_in: gives the prompt out of what is put on stdin; None where that is to be found out.
         env: variables to set in every check.
         probe_limit_s: ``detect`` must end within it whatever the CLI does.
     """
@@ -55,7 +55,7 @@ class Case:
     signed_out: str | Reply | None = None
     signed_in_by_exit_code: bool = False
     key_env: tuple[str, ...] = ()
-    prompt_in: Callable[[str], str] = _itself
+    prompt_in: Callable[[str], str] | None = _itself
     env: Mapping[str, str] = field(factory=dict)
     probe_limit_s: float = 35.0
 
@@ -91,6 +91,7 @@ def case_of(adapter: AgentCliAdapter) -> Case:
         stdout_for=from_template(sample) if sample else None,
         version=version,
         version_output=f"{version}\n",
+        prompt_in=None,
     )
 
 

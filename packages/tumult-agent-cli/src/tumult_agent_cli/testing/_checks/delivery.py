@@ -42,7 +42,7 @@ def a_megabyte_arrives_exactly(bench: Bench) -> None:
     prompt = bench.longest_prompt()
     bench.deliver(prompt)
     expect(fake.runs, "the CLI was not started with a prompt that it is said to take")
-    arrived = bench.case.prompt_in((fake.runs[0].stdin or b"").decode())
+    arrived = bench.prompt_in((fake.runs[0].stdin or b"").decode())
     expect(arrived == prompt, f"of a prompt of {len(prompt)} characters, {len(arrived)} arrive, or others")
 
 

@@ -222,7 +222,7 @@ def model_changes_nothing_else(bench: Bench, model: str) -> None:
 def prompt_is_sent_exactly(bench: Bench, prompt: str) -> None:
     """The prompt goes to stdin as it is, every character of it."""
     bench.fake()
-    sent = bench.case.prompt_in(bench.build(prompt).stdin)
+    sent = bench.prompt_in(bench.build(prompt).stdin)
     where = next((at for at, (got, want) in enumerate(zip(sent, prompt, strict=False)) if got != want), None)
     place = min(len(sent), len(prompt)) if where is None else where
     text = (
@@ -246,7 +246,7 @@ def longest_prompt_is_sent_exactly(bench: Bench) -> None:
     """The longest prompt that the adapter says that it takes is sent as it is."""
     bench.fake()
     prompt = bench.longest_prompt()
-    sent = bench.case.prompt_in(bench.build(prompt).stdin)
+    sent = bench.prompt_in(bench.build(prompt).stdin)
     expect(sent == prompt, f"of a prompt of {len(prompt)} characters, {len(sent)} are sent, or others")
 
 
@@ -373,5 +373,5 @@ def many_at_once(bench: Bench) -> None:
     prompts = [f"prompt {number}" for number in range(8)] * 4
     with ThreadPoolExecutor(8) as pool:
         built = list(pool.map(lambda prompt: bench.adapter.build_invocation(PromptRequest(prompt)), prompts))
-    sent = [bench.case.prompt_in(one.stdin) for one in built]
+    sent = [bench.prompt_in(one.stdin) for one in built]
     expect(sent == prompts, "threads that build at once get each other's prompts")
