@@ -4,8 +4,9 @@ Run: python bench/agent_loop.py [--install] [--steps N] [--rounds N]
 
 The script: N calls of a tool that adds two numbers, then an answer; the model is a list. So what is measured is the
 loop alone: asking, checking arguments, calling, recording. Every measurement is a process of its own, all with the
-same interpreter; processor time counts, the contestants take turns, and the median of the rounds counts. ``--install`` puts the peers into an
-environment of their own under build/, which later runs use; without it only the loop itself is measured.
+same interpreter; processor time counts, the contestants take turns, and the median of the rounds counts.
+``--install`` puts the peers into an environment of their own under build/, which later runs use; without it only the
+loop itself is measured.
 
 Goal: at most a fifth of the lightest peer.
 """
@@ -254,7 +255,7 @@ def compare(steps: int, rounds: int) -> bool:
         return True
     share = medians["tumult"] / lightest
     print(f"share of the lightest peer: {share:.3f} (goal: {GOAL})")
-    return share <= GOAL
+    return bool(share <= GOAL)
 
 
 def growth(rounds: int) -> bool:
@@ -268,7 +269,7 @@ def growth(rounds: int) -> bool:
     size = sum(len(json.dumps(message.to_json())) + 1 for message in outcome.transcript)
     print(f"{LONG} steps: {len(outcome.transcript)} messages, {size / 1024:.0f} KiB as JSON Lines;")
     print(f"a step costs {ratio:.2f} times one of {LONG // 4} steps (1 is no growth)")
-    return ratio < 2
+    return bool(ratio < 2)
 
 
 def main() -> int:

@@ -81,6 +81,8 @@ def _same(left: Any, right: Any) -> bool:
 
 
 def _type(value: Any, wanted: Any, _schema: Mapping[str, Any], path: str) -> Iterator[str]:
+    if isinstance(wanted, str) and _TYPES[wanted](value):  # nearly always
+        return
     names = _type_names(wanted)
     if not any(_TYPES[name](value) for name in names):
         yield _at(path, f"must be {' or '.join(names)}, not {_named(value)}")

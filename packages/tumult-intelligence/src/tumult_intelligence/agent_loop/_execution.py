@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import copy
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
@@ -45,7 +44,7 @@ async def _run(call: ToolCall, tool: Tool) -> Result:
     try:
         async with deadline:
             # A copy, so that a tool that changes its arguments does not change the transcript.
-            text: object = await tool.execute(copy.deepcopy(call.arguments))
+            text: object = await tool.execute(_copied(call.arguments))
     except ToolError as error:
         return Result(str(error) or "the tool gave no reason", is_error=True)
     except asyncio.CancelledError:
@@ -59,6 +58,13 @@ async def _run(call: ToolCall, tool: Tool) -> Result:
     if not isinstance(text, str):
         return Result(f"{call.name} gave {type(text).__name__}, not text", is_error=True)
     return Result(text)
+
+
+def _copied(value: Any) -> Any:
+    """Copy JSON data; ``copy.deepcopy`` takes several times as long."""
+    if isinstance(value, dict):
+        return {key: _copied(inner) for key, inner in value.items()}
+    return [_copied(inner) for inner in value] if isinstance(value, list) else value
 
 
 def is_being_cancelled() -> bool:

@@ -16,13 +16,22 @@ from attrs import frozen
 from tumult_intelligence.agent_loop._finish import Stuck, StuckKind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tumult_intelligence.agent_loop._limits import StuckLimits
     from tumult_intelligence.agent_loop._messages import ToolCall
     from tumult_intelligence.agent_loop._tools import ToolSpec
 
 _PERIODS = (2, 3, 4)
+_CANONICAL = json.JSONEncoder(sort_keys=True, default=repr)
+_HINTS = {
+    StuckKind.SAME_FAILURE: "This very call has now failed {} times in a row. Do not repeat it: change the arguments, "
+    "use another tool, or answer with what you have.",
+    StuckKind.SAME_RESULT: "This very call has now given the same result {} times in a row. Its result is above: use "
+    "it, make another call, or answer.",
+    StuckKind.CYCLE: "The same calls have now been made {} times over, in the same order and with the same results. "
+    "Break the cycle: do something else, or answer with what you have.",
+    StuckKind.MOSTLY_ERRORS: "{} of the last calls failed. Read the errors before you call again: check names and "
+    "arguments against the list of tools, or answer with what you have.",
+}
 _FAILED = "failed"
 
 
@@ -59,83 +68,60 @@ class StuckDetector:
         polled = spec is not None and spec.polled
         seen = _Observation(call.name, _canonical(call, spec), _FAILED if is_error else _digest(text))
         signs = [
-            *self._same_failure(seen, polled=polled),
-            *self._same_result(seen, polled=polled),
-            *self._cycle(seen, polled=polled),
-            *self._mostly_errors(call.name, is_error=is_error),
+            self._same_failure(seen, polled=polled),
+            self._same_result(seen, polled=polled),
+            *(self._cycle(seen, period, polled=polled) for period in _PERIODS),
+            self._mostly_errors(call.name, is_error=is_error),
         ]
         self._recent.append((seen, polled))
-        return signs
+        return [sign for sign in signs if sign is not None]
 
     def _last(self, back: int = 1) -> _Observation | None:
         return self._recent[-back][0] if back <= len(self._recent) else None
 
-    def _same_failure(self, seen: _Observation, *, polled: bool) -> Iterator[Sign]:
+    def _same_failure(self, seen: _Observation, *, polled: bool) -> Sign | None:
         if seen.result != _FAILED:
             self._failures = 0
-            return
+            return None
         self._failures = self._failures + 1 if seen == self._last() else 1
-        stuck = Stuck(StuckKind.SAME_FAILURE, seen.name, self._failures)
         bound = self._limits.polled if polled else self._limits.same_failure
-        yield from _sign(
-            stuck,
-            bound,
-            "This very call has now failed {} times in a row. Do not repeat it: change the "
-            "arguments, use another tool, or answer with what you have.",
-        )
+        return _sign(StuckKind.SAME_FAILURE, seen.name, self._failures, bound)
 
-    def _same_result(self, seen: _Observation, *, polled: bool) -> Iterator[Sign]:
+    def _same_result(self, seen: _Observation, *, polled: bool) -> Sign | None:
         if seen.result == _FAILED:
             self._same_results = 0
-            return
+            return None
         self._same_results = self._same_results + 1 if seen == self._last() else 1
-        stuck = Stuck(StuckKind.SAME_RESULT, seen.name, self._same_results)
         bound = self._limits.polled if polled else self._limits.same_result
-        yield from _sign(
-            stuck,
-            bound,
-            "This very call has now given the same result {} times in a row. Its result is "
-            "above: use it, make another call, or answer.",
-        )
+        return _sign(StuckKind.SAME_RESULT, seen.name, self._same_results, bound)
 
-    def _cycle(self, seen: _Observation, *, polled: bool) -> Iterator[Sign]:
-        for period in _PERIODS:
-            self._matches[period] = self._matches[period] + 1 if seen == self._last(period) else 0
-            rounds, rest = divmod(self._matches[period], period)
-            if rest or not rounds:
-                continue
-            round_ = [*list(self._recent)[1 - period :], (seen, polled)]
-            if len({observation for observation, _ in round_}) == 1:
-                continue
-            bound = self._limits.polled if any(is_polled for _, is_polled in round_) else self._limits.cycle_rounds
-            stuck = Stuck(StuckKind.CYCLE, " → ".join(observation.name for observation, _ in round_), rounds + 1)
-            yield from _sign(
-                stuck,
-                bound,
-                f"The last {period} calls have now been made {{}} times over, with the same "
-                "results. Break the cycle: do something else, or answer with what you have.",
-            )
+    def _cycle(self, seen: _Observation, period: int, *, polled: bool) -> Sign | None:
+        self._matches[period] = self._matches[period] + 1 if seen == self._last(period) else 0
+        repetitions, rest = divmod(self._matches[period], period)
+        if rest or not repetitions:
+            return None
+        calls = [*list(self._recent)[1 - period :], (seen, polled)]
+        if len({observation for observation, _ in calls}) == 1:  # the same call over and over is no cycle
+            return None
+        bound = self._limits.polled if any(is_polled for _, is_polled in calls) else self._limits.cycle_rounds
+        return _sign(StuckKind.CYCLE, " → ".join(observation.name for observation, _ in calls), repetitions + 1, bound)
 
-    def _mostly_errors(self, name: str, *, is_error: bool) -> Iterator[Sign]:
+    def _mostly_errors(self, name: str, *, is_error: bool) -> Sign | None:
         before = sum(self._errors)
         self._errors.append(is_error)
-        errors = sum(self._errors)
-        stuck = Stuck(StuckKind.MOSTLY_ERRORS, name, errors)
-        if is_error and len(self._errors) == self._limits.window and errors >= self._limits.errors:
-            yield Sign(stuck)
-        elif errors >= self._limits.errors_hint > before:
-            yield Sign(
-                stuck,
-                f"{errors} of the last {len(self._errors)} calls failed. Read the errors before you call "
-                "again: check names and arguments against the list of tools, or answer with what you have.",
-            )
+        errors, limits = sum(self._errors), self._limits
+        is_end = is_error and len(self._errors) == limits.window and errors >= limits.errors
+        if not is_end and not errors >= limits.errors_hint > before:
+            return None
+        hint = "" if is_end else _HINTS[StuckKind.MOSTLY_ERRORS].format(errors)
+        return Sign(Stuck(StuckKind.MOSTLY_ERRORS, name, errors), hint)
 
 
-def _sign(stuck: Stuck, bound: int, hint: str) -> Iterator[Sign]:
-    if stuck.repeats >= bound:
-        yield Sign(stuck)
-    elif stuck.repeats == bound - 1:
-        yield Sign(stuck, hint.format(stuck.repeats))
+def _sign(kind: StuckKind, call: str, repeats: int, bound: int) -> Sign | None:
+    if repeats < bound - 1:
+        return None
+    hint = _HINTS[kind].format(repeats) if repeats == bound - 1 else ""
+    return Sign(Stuck(kind, call, repeats), hint)
 
 
 def _canonical(call: ToolCall, spec: ToolSpec | None) -> str:
@@ -143,7 +129,7 @@ def _canonical(call: ToolCall, spec: ToolSpec | None) -> str:
     if spec is not None and spec.volatile_arguments and isinstance(arguments, dict):
         arguments = {name: value for name, value in arguments.items() if name not in spec.volatile_arguments}
     try:
-        return json.dumps(arguments, sort_keys=True, default=repr)
+        return _CANONICAL.encode(arguments)
     except (TypeError, ValueError, RecursionError):  # not JSON, which is the tool's business and not ours
         return repr(arguments)
 
