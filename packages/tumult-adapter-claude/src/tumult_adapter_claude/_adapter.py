@@ -39,7 +39,10 @@ class ClaudeCodeAdapter(AgentCliAdapter):
     auth_hint = "run `claude auth login`, or set ANTHROPIC_API_KEY"
     capabilities = Capabilities(usage=True, cost=True, max_prompt_bytes=10_000_000)
     tested_versions: ClassVar[tuple[str, ...]] = ("2.0.13", "2.0.77", "2.1.120", "2.1.332")
-    sample_output = '{"type":"result","subtype":"success","is_error":false,"result":"ANSWER"}'
+    sample_output = (
+        '{"type":"result","subtype":"success","is_error":false,"result":"ANSWER","total_cost_usd":0.01,'
+        '"usage":{"input_tokens":2,"output_tokens":3}}'
+    )
 
     def detect(self) -> CliProbe:
         """Find ``claude``, its version and whether it is signed in."""
