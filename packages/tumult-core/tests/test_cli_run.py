@@ -116,7 +116,7 @@ def test_text_of_a_step_cannot_reach_the_terminal_raw(place: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "arguments", "code", "said"),
     [
-        (None, (), 1, "x.toon cannot be read: No such file or directory"),
+        (None, (), 1, "x.toon: error: cannot be read: No such file or directory"),
         ("nonsense", (), 1, "x.toon: "),
         (document(step("act", "touch acted").replace("sh\n", "sh\n      shell: true\n")), (), 1, "is not a known key"),
         (document(step("act", "touch acted ${where}")), (), 1, "--var where"),
@@ -168,11 +168,30 @@ def test_a_dry_run_runs_nothing_needs_no_secret_and_records_nothing(place: Path)
     text = document(step("act", "touch acted ${secrets.g.token}"), head=head)
     done = tumult(place, text, "--dry-run")
     assert done.returncode == 0
-    assert "sh -c 'touch acted ***'" in done.stdout
+    assert "sh -c 'touch acted ${secrets.g.token}'" in done.stdout
+    assert "Warning: secrets.g.token needs the environment variable NO_SUCH_SECRET, which is not set" in done.stderr
+    assert "sh -c 'touch acted ***'" in tumult(place, text, "--dry-run", NO_SUCH_SECRET="hunter22").stdout
     assert "this version of Tumult cannot execute load: a run would be refused" in done.stdout
     plan: dict[str, Any] = json.loads(tumult(place, text, "--dry-run", "--format", "json").stdout)
     assert [found["name"] for found in plan["steps"]] == ["act"]
+    assert plan["unset"] == [{"name": "secrets.g.token", "kind": "environment", "key": "NO_SUCH_SECRET"}]
     assert [file.name for file in place.iterdir()] == ["x.toon"]
+
+
+def test_a_real_run_is_refused_with_everything_that_is_not_set(place: Path) -> None:
+    head = "secrets:\n  g:\n    token:\n      type: env\n      key: NO_SUCH_SECRET\n"
+    head += "configuration:\n  pid:\n    type: env\n    key: NO_SUCH_PID\n"
+    text = document(step("act", "touch acted ${secrets.g.token} ${config.pid} ${where}"), head=head)
+    done = tumult(place, text)
+    assert done.returncode == 1
+    assert [word for word in ("NO_SUCH_SECRET", "NO_SUCH_PID", "--var where") if word not in done.stderr] == []
+    assert [file.name for file in place.iterdir()] == ["x.toon"]
+
+
+def test_warnings_begin_with_a_place_that_can_be_followed(place: Path) -> None:
+    done = tumult(place, document(step("act", "true")), "--dry-run")
+    assert "Warning: x.toon: warning: " in done.stderr or "Warning: x.toon:2:" in done.stderr
+    assert "x.toon:warning" not in done.stderr
 
 
 def test_no_secret_is_anywhere(place: Path) -> None:

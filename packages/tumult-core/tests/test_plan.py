@@ -12,6 +12,8 @@ from tumult_core.engine import parse_experiment
 from tumult_core.exceptions import DocumentError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tumult_core._plan import Plan
 
 DOCUMENT = """title: Everything
@@ -95,13 +97,18 @@ rollbacks[1]:
 
 
 @pytest.fixture
-def plan() -> Plan:
+def catalog() -> Catalog:
     function = Function(
         "kit", "login", PluginKind.SCRIPT, "action", arguments=(Argument("pin", secret=True),), timeout_s=9
     )
-    catalog = Catalog((Plugin("kit", PluginKind.SCRIPT, "1", "", (function,), ""),))
+    return Catalog((Plugin("kit", PluginKind.SCRIPT, "1", "", (function,), ""),))
+
+
+@pytest.fixture
+def plan(catalog: Catalog) -> Plan:
     experiment = parse_experiment(DOCUMENT)
-    return plan_experiment(experiment, catalog=catalog, variables={"user": "alice"}, environ={})
+    environ = {"NO_SUCH_SECRET_HERE": "hunter22"}
+    return plan_experiment(experiment, catalog=catalog, variables={"user": "alice"}, environ=environ)
 
 
 def test_every_step_is_planned_with_what_it_would_call(plan: Plan) -> None:
@@ -136,8 +143,69 @@ def test_the_plan_in_words_has_every_step_and_no_secret(plan: Plan) -> None:
     for told in (text, json.dumps(data)):
         assert "written-in-the-document" not in told
         assert "4711" not in told
+        assert "hunter22" not in told
 
 
-def test_a_placeholder_without_a_value_is_an_error() -> None:
-    with pytest.raises(DocumentError, match="user"):
-        plan_experiment(parse_experiment(DOCUMENT), catalog=Catalog(), variables={}, environ={})
+def test_what_is_not_set_is_listed_and_its_placeholders_stand(tmp_path: Path) -> None:
+    document = DOCUMENT.replace("    default: localhost\n", "").replace(
+        "key: NO_SUCH_SECRET_HERE", "key: NO_SUCH_SECRET"
+    )
+    document = document.replace(
+        "  db:\n", f"  files:\n    pin:\n      type: file\n      path: {tmp_path / 'none'}\n  db:\n"
+    )
+    document = document.replace("pin: 4711", 'pin: "${secrets.files.pin}"')
+
+    plan = plan_experiment(parse_experiment(document), catalog=Catalog(), variables={}, environ={})
+
+    assert [str(each) for each in plan.unset] == [
+        "config.host needs the environment variable PLAN_HOST, which is not set",
+        f"secrets.files.pin needs the file {tmp_path / 'none'}, which is not there",
+        "secrets.db.password needs the environment variable NO_SUCH_SECRET, which is not set",
+        "user has no value: give it with --var user=…",
+    ]
+    text = "\n".join(plan_lines(plan))
+    assert "GET http://${config.host}/health?key=${secrets.db.password}" in text
+    assert "    user = ${user}" in text
+    assert "    pin = ${secrets.files.pin}" in text
+    data: dict[str, Any] = plan.to_data()
+    assert data["unset"][0] == {"name": "config.host", "kind": "environment", "key": "PLAN_HOST"}
+
+
+def test_a_secret_argument_that_is_not_set_is_shown_as_its_placeholder(catalog: Catalog) -> None:
+    document = DOCUMENT.replace("pin: 4711", 'pin: "${secrets.db.password}"')
+
+    plan = plan_experiment(parse_experiment(document), catalog=catalog, variables={"user": "x"}, environ={})
+
+    assert plan.steps[3].arguments == {"user": "x", "pin": "${secrets.db.password}"}
+
+
+def test_a_placeholder_that_is_not_declared_is_an_error() -> None:
+    document = DOCUMENT.replace("${user}", "${config.nobody}")
+    with pytest.raises(DocumentError, match=r"config\.nobody"):
+        plan_experiment(parse_experiment(document), catalog=Catalog(), variables={}, environ={})
+
+
+def test_values_stand_below_their_step_as_a_document_writes_them() -> None:
+    document = """title: x
+method[1]:
+  - name: look
+    activity_type: probe
+    provider:
+      type: python
+      module: m
+      function: f
+      arguments:
+        yes: true
+        none: null
+        list[2]: a, false
+    tolerance:
+      type: exact
+      value: true
+rollbacks[0]:
+"""
+    plan = plan_experiment(parse_experiment(document), catalog=Catalog(), variables={}, environ={})
+
+    lines = list(plan_lines(plan))
+
+    assert lines[3:7] == ["    m f", "    yes = true", "    none = null", '    list = ["a", false]']
+    assert lines[7] == "    tolerance: type exact, value true"

@@ -331,3 +331,54 @@ def test_a_literal_brace_is_no_placeholder_once_values_are_in() -> None:
         _experiment('      arguments[1]: "$${HOME:-x} ${n}"\n'), Resolved({"n": "${HOME:-y}"})
     )
     assert result.method[0].provider == ProcessProvider("echo", ("${HOME:-x} ${HOME:-y}",))
+
+
+# --- arguments of plugins --------------------------------------------------------------------------------------------
+
+TYPED = """title: x
+configuration:
+  value:
+    type: env
+    key: VALUE
+method[1]:
+  - name: act
+    activity_type: action
+    provider:
+      type: native
+      plugin: kit
+      function: act
+      arguments:
+        wanted: "${config.value}"
+        written: "12"
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "value"),
+    [
+        ("integer", "12", 12),
+        ("number", "1.5", 1.5),
+        ("boolean", "true", True),
+        ("list", "[1, 2]", [1, 2]),
+        ("object", '{"a": 1}', {"a": 1}),
+        ("string", "12", "12"),
+        ("any", "12", "12"),
+    ],
+)
+def test_text_from_the_environment_gets_the_type_of_its_argument(kind: str, text: str, value: Any) -> None:
+    resolved = substitute_typed(kind, text)
+    assert resolved.method[0].provider.arguments == {"wanted": value, "written": "12"}  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(("kind", "text"), [("integer", "soon"), ("integer", "true"), ("number", "NaN"), ("list", "1")])
+def test_text_that_does_not_read_as_the_type_is_refused(kind: str, text: str) -> None:
+    with pytest.raises(DocumentError, match="must be"):
+        substitute_typed(kind, text)
+
+
+def substitute_typed(kind: str, text: str) -> Experiment:
+    arguments = (Argument("wanted", kind), Argument("written", "string"))
+    function = Function("kit", "act", PluginKind.NATIVE, "action", arguments=arguments)
+    catalog = Catalog((Plugin("kit", PluginKind.NATIVE, "1", "", (function,), ""),))
+    experiment = parse_experiment(TYPED)
+    return substitute_experiment(experiment, resolve_configuration(experiment, {"VALUE": text}, {}), catalog=catalog)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from tumult_core.experiment import Activity, Experiment, Provider
 
@@ -47,3 +47,33 @@ def providers(experiment: Experiment) -> Iterator[tuple[str, Provider]]:
         yield f"controls[{index}].provider", control.provider
     for step in steps(experiment):
         yield f"{step.path}.provider", step.activity.provider
+
+
+def replace_providers(experiment: Experiment, change: Callable[[str, Provider], Provider]) -> Experiment:
+    """Give the experiment with what ``change`` makes of each provider and its path."""
+
+    def activities(section: str, found: tuple[Activity, ...]) -> tuple[Activity, ...]:
+        return tuple(
+            evolve(each, provider=change(f"{section}[{index}].provider", each.provider))
+            for index, each in enumerate(found)
+        )
+
+    hypothesis = experiment.steady_state_hypothesis
+    return evolve(
+        experiment,
+        controls=tuple(
+            evolve(each, provider=change(f"controls[{index}].provider", each.provider))
+            for index, each in enumerate(experiment.controls)
+        ),
+        steady_state_hypothesis=hypothesis
+        and evolve(hypothesis, probes=activities("steady_state_hypothesis.probes", hypothesis.probes)),
+        guards=tuple(
+            evolve(
+                each,
+                probe=evolve(each.probe, provider=change(f"guards[{index}].probe.provider", each.probe.provider)),
+            )
+            for index, each in enumerate(experiment.guards)
+        ),
+        method=activities("method", experiment.method),
+        rollbacks=activities("rollbacks", experiment.rollbacks),
+    )

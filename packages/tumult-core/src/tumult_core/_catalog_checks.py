@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tumult_core.catalog import Argument, Catalog, Function, Plugin
     from tumult_core.experiment import Experiment, Provider
 
-_TYPES: dict[str, tuple[type, ...]] = {
+TYPES: dict[str, tuple[type, ...]] = {
     "string": (str,),
     "integer": (int,),
     "number": (int, float),
@@ -145,7 +145,7 @@ def _arguments(path: str, provider: NativeProvider | ScriptProvider, function: F
 
 
 def _argument(path: str, argument: Argument, value: Any) -> Iterator[Problem]:
-    wanted = _TYPES.get(argument.type)
+    wanted = TYPES.get(argument.type)
     absent = value is None and not argument.required
     if wanted is None or absent or (isinstance(value, str) and is_template(value)):
         return

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Any
 
-from attrs import asdict, frozen
+from attrs import asdict, evolve, frozen
 
 from tumult_core import providers
 from tumult_core._activities import steps
@@ -13,10 +13,11 @@ from tumult_core._documents import experiment_to_data
 from tumult_core._masking import Masker
 from tumult_core._perform import tolerance_data
 from tumult_core._supported import unsupported
+from tumult_core._unset import Unset, find_unset
 from tumult_core._variables import mask_secrets, resolve_configuration, substitute_experiment
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from tumult_core.catalog import Catalog
     from tumult_core.experiment import Experiment, Provider
@@ -53,6 +54,7 @@ class Plan:
 
     Attributes:
         unsupported: fields of the experiment that this engine cannot execute, and therefore would not run.
+        unset: what has no value yet, and without which it would not run; its placeholders stand in the plan.
         baseline, load: as in the document, None where it has none.
     """
 
@@ -62,6 +64,7 @@ class Plan:
     baseline: Mapping[str, Any] | None
     load: Mapping[str, Any] | None
     unsupported: tuple[str, ...]
+    unset: tuple[Unset, ...] = ()
 
     def to_data(self) -> dict[str, Any]:
         """Give the plan as JSON-like data."""
@@ -71,21 +74,44 @@ class Plan:
 def plan_experiment(
     experiment: Experiment, *, catalog: Catalog, variables: Mapping[str, Any], environ: Mapping[str, str]
 ) -> Plan:
-    """Give the plan of an experiment; a mask stands for each of its secrets.
+    """Give the plan of an experiment; a mask stands for each of its secrets, and a placeholder for what is not set.
 
     Raises:
-        DocumentError: a placeholder has no value, or a part of the configuration is missing.
+        DocumentError: a placeholder names what is not declared, or a value is not of the type of its default.
     """
-    configuration = resolve_configuration(experiment, environ, variables)
-    resolved = substitute_experiment(experiment, configuration, mask_secrets(experiment))
+    unset = find_unset(experiment, environ, variables)
+    known = _without(experiment, {each.name for each in unset})
+    resolved = substitute_experiment(
+        experiment,
+        resolve_configuration(known, environ, variables),
+        mask_secrets(known),
+        unset=[each.name for each in unset],
+    )
     data = experiment_to_data(resolved)
+    left = {f"${{{each.name}}}" for each in unset}
+    secrets = (secret for secret in providers.secret_arguments(resolved, catalog) if str(secret) not in left)
     return Plan(
         title=resolved.title,
-        steps=tuple(_steps(resolved, catalog, Masker.of(providers.secret_arguments(resolved, catalog)))),
+        steps=tuple(_steps(resolved, catalog, Masker.of(secrets))),
         max_concurrent_faults=resolved.max_concurrent_faults,
         baseline=data.get("baseline"),
         load=data.get("load"),
         unsupported=unsupported(experiment),
+        unset=unset,
+    )
+
+
+def _without(experiment: Experiment, unset: Collection[str]) -> Experiment:
+    """Take out the configuration and the secrets that have no value."""
+    return evolve(
+        experiment,
+        configuration={
+            name: source for name, source in experiment.configuration.items() if f"config.{name}" not in unset
+        },
+        secrets={
+            group: {key: source for key, source in keys.items() if f"secrets.{group}.{key}" not in unset}
+            for group, keys in experiment.secrets.items()
+        },
     )
 
 

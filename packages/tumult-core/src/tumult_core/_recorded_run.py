@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import field, frozen
 
+from tumult_core._check_file import read_document
 from tumult_core._documents import parse_experiment
 from tumult_core._journal_io import Reservation, write_journal
 from tumult_core._plan import Plan, plan_experiment
@@ -89,13 +90,16 @@ class RecordedRun:
 
 
 def plan_file(request: RunRequest) -> Plan:
-    """Read and check a document and give its plan; nothing runs.
+    """Read and check a document and give its plan; nothing runs, and ``warn`` is told of each value that is missing.
 
     Raises:
         TumultError: it cannot be read, or is not valid.
     """
     experiment, catalog = _checked(request)
-    return plan_experiment(experiment, catalog=catalog, variables=request.variables, environ=os.environ)
+    plan = plan_experiment(experiment, catalog=catalog, variables=request.variables, environ=os.environ)
+    for unset in plan.unset:
+        request.warn(str(unset))
+    return plan
 
 
 def run_file(request: RunRequest, on_event: Callable[[RunEvent], None] | None = None) -> RecordedRun:
@@ -134,17 +138,13 @@ def run_file(request: RunRequest, on_event: Callable[[RunEvent], None] | None = 
 
 
 def _checked(request: RunRequest) -> tuple[Experiment, Catalog]:
-    try:
-        data = request.path.read_bytes()
-    except OSError as error:
-        raise TumultError(f"{request.path} cannot be read: {error.strerror or error}") from error
-    experiment = parse_experiment(data, source=str(request.path))
+    experiment = parse_experiment(read_document(request.path), source=str(request.path))
     catalog = _catalog()
     problems = validate_experiment(experiment, catalog, strict=request.strict)
     if any(problem.severity is Severity.ERROR for problem in problems):
         raise DocumentError(str(request.path), problems)
     for problem in problems:
-        request.warn(f"{request.path}:{problem}")
+        request.warn(problem.at(str(request.path)))
     return experiment, catalog
 
 

@@ -18,7 +18,7 @@ from tumult_core._perform import Setting
 from tumult_core._rollbacks import due, run_rollbacks
 from tumult_core._signals import run_interruptible
 from tumult_core._supported import refuse_unsupported
-from tumult_core._variables import resolve_configuration, resolve_secrets, substitute_experiment
+from tumult_core._variables import resolve_all, substitute_experiment
 from tumult_core.events import Emitter
 from tumult_core.experiment import ExpectedOutcome, Experiment
 from tumult_core.journal import (
@@ -100,8 +100,7 @@ def prepare_run(
         TumultError: it cannot be run here.
     """
     refuse_unsupported(experiment)
-    configuration = resolve_configuration(experiment, environ, variables)
-    secrets = resolve_secrets(experiment, environ)
+    configuration, secrets = resolve_all(experiment, environ, variables)
     resolved = substitute_experiment(experiment, configuration, secrets, catalog=catalog)
     masker = Masker.of([*secrets.secrets, *providers.secret_arguments(resolved, catalog)])
     return Run(

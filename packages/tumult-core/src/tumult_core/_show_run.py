@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+from typing import TYPE_CHECKING, Any
 
 from tumult_core._text import one_line
 from tumult_core.events import EventKind
 from tumult_core.journal import ActivityStatus, Journal, Phase
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from tumult_core._plan import Plan, PlannedStep
     from tumult_core.events import RunEvent
@@ -72,7 +73,7 @@ def plan_lines(plan: Plan) -> Iterator[str]:
         yield f"at most {plan.max_concurrent_faults} background steps at a time"
     for name, value in (("baseline", plan.baseline), ("load", plan.load)):
         if value is not None:
-            yield one_line(f"{name}: {', '.join(f'{key} {item}' for key, item in value.items())}")
+            yield f"{name}: {_fields(value)}"
     if plan.unsupported:
         yield f"this version of Tumult cannot execute {', '.join(plan.unsupported)}: a run would be refused"
     yield "dry run: nothing was executed"
@@ -82,9 +83,20 @@ def _step_lines(step: PlannedStep) -> Iterator[str]:
     yield f"  {one_line(step.name)} ({step.activity_type}, {step.kind}){_details(step)}"
     yield f"    {one_line(step.call)}"
     if step.kind != "process" and step.arguments:
-        yield from (f"    {one_line(f'{name} = {value}')}" for name, value in step.arguments.items() if name != "url")
+        for name, value in step.arguments.items():
+            if name != "url":
+                yield f"    {one_line(f'{name} = {_value(value)}')}"
     if step.tolerance:
-        yield one_line(f"    tolerance: {', '.join(f'{key} {value}' for key, value in step.tolerance.items())}")
+        yield f"    tolerance: {_fields(step.tolerance)}"
+
+
+def _fields(value: Mapping[str, Any]) -> str:
+    return one_line(", ".join(f"{key} {_value(item)}" for key, item in value.items()))
+
+
+def _value(value: Any) -> str:
+    """Give text as it is, and anything else as a document writes it."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _details(step: PlannedStep) -> str:

@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import json
 import math
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, field, frozen
 
+from tumult_core._argument_types import type_arguments
 from tumult_core._placeholders import NAME, find_placeholders, placeholder_hint, substitute
 from tumult_core._reader import Reader
-from tumult_core._schema import structure, to_data
+from tumult_core._schema import structure
 from tumult_core._text import MASK, mask
 from tumult_core._toon_scan import join
+from tumult_core._unset import without_sources
 from tumult_core._validate import check_resolved
 from tumult_core.exceptions import DocumentError
 from tumult_core.experiment import EnvValue, Experiment, FileValue, InlineValue
 from tumult_core.problems import Problem, Severity
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from tumult_core.catalog import Catalog
 
@@ -137,6 +140,26 @@ def resolve_secrets(experiment: Experiment, environ: Mapping[str, str]) -> Resol
     return Resolved(values, frozenset(filter(None, values.values())))
 
 
+def resolve_all(
+    experiment: Experiment, environ: Mapping[str, str], variables: Mapping[str, Any]
+) -> tuple[Resolved, Resolved]:
+    """Give configuration, with the variables, and secrets.
+
+    Raises:
+        DocumentError: names everything that has no value, whatever would give it.
+    """
+    problems = _missing_variables(experiment, variables)
+    found: list[Resolved] = []
+    for resolve in (partial(resolve_configuration, variables=variables), resolve_secrets):
+        try:
+            found.append(resolve(experiment, environ))
+        except DocumentError as error:
+            problems += error.problems
+    _raise(experiment, sorted(problems, key=lambda problem: problem.line or 0))
+    configuration, secrets = found
+    return configuration, secrets
+
+
 def mask_secrets(experiment: Experiment) -> Resolved:
     """Give a mask for each of the experiment's secrets, for a plan that reads none."""
     names = (f"secrets.{group}.{key}" for group, keys in experiment.secrets.items() for key in keys)
@@ -173,7 +196,9 @@ def _secret_file(path: str) -> str:
 # --- putting them in -------------------------------------------------------------------------------------------------
 
 
-def substitute_experiment(experiment: Experiment, *resolved: Resolved, catalog: Catalog | None = None) -> Experiment:
+def substitute_experiment(
+    experiment: Experiment, *resolved: Resolved, catalog: Catalog | None = None, unset: Collection[str] = ()
+) -> Experiment:
     """Put values in for the placeholders of an experiment, outside its configuration and secrets.
 
     Args:
@@ -181,27 +206,34 @@ def substitute_experiment(experiment: Experiment, *resolved: Resolved, catalog: 
         resolved: what its placeholders stand for.
         catalog: what can be done here; where it is given, what the values make of the experiment is validated too. A
             plan with masks in place of secrets cannot be.
+        unset: names of placeholders that stay as they are.
 
     Raises:
         DocumentError: lists every name that has no value, once each; else every value that does not fit where it went.
     """
     values = {name: value for part in resolved for name, value in part.values.items()}
-    data = to_data(experiment)
-    kept = {key: data.pop(key) for key in ("configuration", "secrets") if key in data}
-    _raise(experiment, _missing_values(experiment, data, values))
+    data, kept = without_sources(experiment)
+    _raise(experiment, _missing_values(experiment, data, {*values, *unset}))
     reader = Reader(resolved=True)
     result = structure({**substitute(data, values), **kept}, reader)
     if result is None:
         raise DocumentError(_source(experiment), [_placed(experiment, problem) for problem in reader.problems])
     result = evolve(result, origin=experiment.origin)
     if catalog is not None:
+        result = type_arguments(experiment, result, catalog)
         secrets = tuple(secret for part in resolved for secret in part.secrets)
         problems = check_resolved(result, catalog)
         _raise(experiment, [evolve(problem, message=mask(problem.message, secrets)) for problem in problems])
     return result
 
 
-def _missing_values(experiment: Experiment, data: Any, values: Mapping[str, Any]) -> list[Problem]:
+def _missing_variables(experiment: Experiment, variables: Mapping[str, Any]) -> list[Problem]:
+    data, _ = without_sources(experiment)
+    declared = {found.name for found in find_placeholders(data) if "." in found.name}
+    return _missing_values(experiment, data, {*variables, *declared})
+
+
+def _missing_values(experiment: Experiment, data: Any, values: Collection[str]) -> list[Problem]:
     wanted = {found.name: found for found in reversed(list(find_placeholders(data))) if found.name not in values}
     return [
         _problem(
