@@ -68,3 +68,15 @@ def test_no_secret_survives(before: str, secrets: list[str], after: str) -> None
     for secret in secrets:
         if "*" not in secret:
             assert secret not in masked
+
+
+@pytest.mark.parametrize(
+    "text", ["password=${secrets.db.password}", "token: '${secrets.g.t}'", "pg://u:${secrets.db.password}@host/db"]
+)
+def test_a_reference_is_no_secret(text: str) -> None:
+    assert Masker().text(text) == text
+
+
+@pytest.mark.parametrize("text", ["password=${x}hunter22", "pg://u:hunter22@host", "token=hunter22"])
+def test_what_is_more_than_a_reference_is_one(text: str) -> None:
+    assert "hunter22" not in Masker().text(text)

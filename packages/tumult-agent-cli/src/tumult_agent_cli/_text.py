@@ -23,9 +23,10 @@ _SECRETS = re.compile(
     | \bxox[abprs]-[A-Za-z0-9-]{10,}                      # chat tokens
     | \bAKIA[0-9A-Z]{16}\b | \bAIza[0-9A-Za-z_-]{30,}     # clouds
     | \beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]{4,}                # JSON web tokens
-    | (?<=://)[^\s/:@]+:[^\s/@]+(?=@)                     # user:password in a URL
+    | (?<=://)[^\s/:@]+:(?!\$\{[^{}\s]*\}@)[^\s/@]+(?=@)  # user:password in a URL; a placeholder is none
     | (?i:(?<=bearer\s))[A-Za-z0-9._~+/-]{8,}=*
-    | (?i:\b(?:password|passwd|secret|token|api[_-]?key)\b["']?\s*[=:]\s*["']?)[^\s"',;]{4,}
+    | (?i:\b(?:password|passwd|secret|token|api[_-]?key)\b["']?\s*[=:]\s*["']?)
+      (?!\$\{[^{}\s]*\}(?:[\s"',;&]|\Z))[^\s"',;]{4,}
     | -----BEGIN\ [A-Z ]*PRIVATE\ KEY-----[\s\S]*?(?:-----END\ [A-Z ]*PRIVATE\ KEY-----|\Z)
     """,
     re.VERBOSE,
