@@ -6,9 +6,14 @@ from typing import TYPE_CHECKING
 
 from tumult_core._activities import steps
 from tumult_core.exceptions import TumultError
+from tumult_core.problems import Problem, Severity
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tumult_core.experiment import Experiment
+
+_LABELS = "label_selector"
 
 
 class UnsupportedFeature(TumultError):
@@ -26,16 +31,14 @@ class UnsupportedFeature(TumultError):
         )
 
 
+def unsupported_features(experiment: Experiment) -> tuple[Problem, ...]:
+    """Give an error for each place of the experiment that the engine does not execute: a run would be refused."""
+    return tuple(_problem(experiment, path) for path in _places(experiment))
+
+
 def unsupported(experiment: Experiment) -> tuple[str, ...]:
     """Name the fields that the engine does not execute."""
-    fields = {
-        "baseline": experiment.baseline is not None,
-        "controls": bool(experiment.controls),
-        "guards": bool(experiment.guards),
-        "label_selector": any(step.activity.label_selector for step in steps(experiment)),
-        "load": experiment.load is not None,
-    }
-    return tuple(name for name, used in fields.items() if used)
+    return tuple(sorted({path.rpartition(".")[2] for path in _places(experiment)}))
 
 
 def refuse_unsupported(experiment: Experiment) -> None:
@@ -46,3 +49,17 @@ def refuse_unsupported(experiment: Experiment) -> None:
     """
     if features := unsupported(experiment):
         raise UnsupportedFeature(features)
+
+
+def _places(experiment: Experiment) -> Iterator[str]:
+    for name in ("controls", "guards", "baseline", "load"):
+        if getattr(experiment, name):
+            yield name
+    yield from (f"{step.path}.{_LABELS}" for step in steps(experiment) if step.activity.label_selector)
+
+
+def _problem(experiment: Experiment, path: str) -> Problem:
+    name = path.rpartition(".")[2]
+    line, column = experiment.origin.place(path) if experiment.origin else (None, None)
+    message = f"this version of Tumult cannot execute {name}: a run would be refused"
+    return Problem(Severity.ERROR, path, message, "take it out of the document", "unsupported", line, column)

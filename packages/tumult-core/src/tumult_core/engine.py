@@ -8,7 +8,7 @@ from tumult_core._journal_data import journal_from_data, journal_to_data
 from tumult_core._journal_io import read_journal, write_journal
 from tumult_core._plan import Plan, PlannedStep, plan_experiment
 from tumult_core._run import run_experiment
-from tumult_core._supported import UnsupportedFeature
+from tumult_core._supported import UnsupportedFeature, unsupported_features
 from tumult_core._validate import validate_experiment
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "plan_experiment",
     "read_journal",
     "run_experiment",
+    "unsupported_features",
     "validate_experiment",
     "write_journal",
 ]
