@@ -414,3 +414,11 @@ def test_arguments_that_the_catalog_declares_secret_are_secrets(tmp_path: Path) 
     catalog = script_catalog(script(tmp_path, ""), arguments=declared, timeout_s=7.0)
     identity: Identity = describe(ScriptProvider("kit", "act", {"password": "p4ss", "host": "h"}), catalog)
     assert (identity.secrets, identity.timeout_s) == (("p4ss",), 7.0)
+
+
+def test_a_step_that_calls_an_alias_is_recorded_under_the_name_of_the_function() -> None:
+    from tumult_core.builtin.process import plugin
+
+    catalog = Catalog((plugin.build(origin="", version="1"),))
+    identity = describe(NativeProvider("tumult-process", "kill-process", {"pid": 1}), catalog)
+    assert (identity.plugin, identity.function) == ("tumult-process", "kill")

@@ -88,7 +88,7 @@ def counted_experiment(runs: list[Journal], recent: int) -> ExperimentHistory:
         last_status=str(last.status),
         last_run_ns=last.started_at_ns,
         last_error=errors[0] if errors else None,
-        actions=tuple(sorted({identity(step) for step in last.activities if executed(step)})),
+        actions=tuple(sorted({identity(step) for step in last.method if executed(step)})),
     )
 
 

@@ -59,6 +59,19 @@ class EmbeddedStore:
         found = self._read(lambda connection: history(connection, recent), History(condition="missing"))
         return evolve(found, notes=self._notes())
 
+    def document(self, experiment_sha256: str) -> Mapping[str, Any] | None:
+        """Give the experiment of the last run with that digest out of the run's own file; None where it is gone."""
+        sql = """
+            SELECT experiment_id, started_at_ns FROM experiments WHERE experiment_sha256 = ?
+            ORDER BY started_at_ns DESC, experiment_id DESC LIMIT 1
+        """
+
+        def look(connection: DuckDBPyConnection) -> Mapping[str, Any] | None:
+            run = connection.execute(sql, [experiment_sha256]).fetchone()
+            return run and _records.read_document(self._folder, *run)
+
+        return self._read(look, None) if experiment_sha256 else None
+
     def agent_calls(self, *, limit: int = 50) -> tuple[AgentCall, ...]:
         """Give the last calls, newest first."""
         sql = "SELECT * FROM agent_calls ORDER BY started_at_ns DESC, call_id DESC LIMIT ?"

@@ -77,7 +77,8 @@ _LAST = """
         SELECT experiment_id,
                list_sort(list_distinct(list([provider_kind, coalesce(plugin, ''), coalesce(function, '')]))) AS actions
         FROM activity_results
-        WHERE experiment_id IN (SELECT last_run FROM last_runs) AND activity_type = 'action' AND status <> 'skipped'
+        WHERE experiment_id IN (SELECT last_run FROM last_runs) AND phase = 'method'
+              AND activity_type = 'action' AND status <> 'skipped'
         GROUP BY 1
     ) AS executed ON executed.experiment_id = last.last_run
     ORDER BY last.title

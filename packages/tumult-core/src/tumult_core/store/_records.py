@@ -32,6 +32,8 @@ VERSION = 1
 RUNS, CALLS, RECOMMENDATIONS = "runs", "agent-calls", "recommendations"
 FORMATS = {RUNS: "tumult-run", CALLS: "tumult-agent-call", RECOMMENDATIONS: "tumult-recommendations"}
 SET_ASIDE = "set-aside"
+MAX_DOCUMENT_BYTES = 8 << 20
+"""A longer line with a run is not read for its document, of which a megabyte is allowed as text."""
 _SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,119}")
 
 
@@ -148,6 +150,21 @@ def read(path: Path) -> Record:
     return Record(kind_of(path), str(header["id"]), lines)
 
 
+def read_document(folder: Path, identifier: str, started_at_ns: int) -> Mapping[str, Any] | None:
+    """Give the experiment that a run's file holds, of which only the beginning is read; None where it cannot be had."""
+    name = f"{_file_name(identifier)}.ndjson"
+    for path in (folder / RUNS / _month(started_at_ns) / name, folder / RUNS / name):
+        try:
+            with path.open("rb") as stream:
+                stream.readline(MAX_DOCUMENT_BYTES)
+                run = json.loads(stream.readline(MAX_DOCUMENT_BYTES).decode("ascii"))
+            document = run["experiment"]
+        except (ValueError, KeyError, TypeError, RecursionError, OSError):
+            continue
+        return document if isinstance(document, dict) else None
+    return None
+
+
 def _check(header: Mapping[str, Any], expected: str, body: bytes) -> None:
     if header["format"] != expected:
         raise Unreadable(f"its format is {header['format']!r}, not {expected!r}")
@@ -187,9 +204,13 @@ def _listed(folder: Path) -> list[Path]:
 
 def put_away(path: Path, started_at_ns: int) -> None:
     """Move a record file that an index holds to the folder of its month, where no later reader need look at it."""
-    month = path.parent / time.strftime("%Y-%m", time.gmtime(started_at_ns / 1e9))
+    month = path.parent / _month(started_at_ns)
     month.mkdir(exist_ok=True, mode=0o700)
     path.rename(month / path.name)
+
+
+def _month(epoch_ns: int) -> str:
+    return time.strftime("%Y-%m", time.gmtime(epoch_ns / 1e9))
 
 
 def set_aside(folder: Path, path: Path, reason: str) -> None:

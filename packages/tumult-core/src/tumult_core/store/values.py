@@ -45,7 +45,8 @@ class ExperimentHistory:
         last_status: status of the last run.
         last_run_ns: start of the last run, epoch nanoseconds.
         last_error: the first error of the last run that did not complete, or None.
-        actions: the (provider_kind, plugin, function) that its last run executed, sorted.
+        actions: the (provider_kind, plugin, function) that the method of its last run executed, sorted: what was
+            broken, and not what put it right again.
     """
 
     title: str
@@ -167,6 +168,15 @@ class Store(Protocol):
 
         Raises:
             StoreError: missing, locked, damaged or of a newer format; with what to do.
+        """
+
+    def document(self, experiment_sha256: str) -> Mapping[str, Any] | None:
+        """Give the experiment of the last run with that digest as data, or None where it is not there any more.
+
+        Bounded: one that is larger than a document may be counts as not there. Values of secrets are masked in it.
+
+        Raises:
+            StoreError: as ``history``.
         """
 
     def agent_calls(self, *, limit: int = 50) -> tuple[AgentCall, ...]:
