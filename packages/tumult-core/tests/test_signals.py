@@ -76,3 +76,47 @@ def test_no_file_and_no_thread_is_left() -> None:
     for _ in range(5):
         run_interruptible(lambda: time.sleep(0.01), print, own_process=False)
     assert (threading.active_count(), psutil.Process().num_fds()) == before
+
+
+def test_a_child_that_is_collected_while_it_is_looked_at_costs_nothing() -> None:
+    program = """
+import time
+from tumult_core import _children
+look = _children._dead_child
+def slowly():
+    found = look()
+    if found:
+        time.sleep(0.02)  # the window in which the thread that waits for it collects it
+    return found
+_children._dead_child = slowly
+from tumult_core._signals import run_interruptible
+def work():
+    for _ in range(20):
+        _children.wait(_children.start(["true"]))
+    return "done"
+print(run_interruptible(work, print, own_process=True), _children._started)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60)
+    assert (done.stdout, done.stderr) == ("done {}\n", "")
+
+
+def test_work_is_never_left_without_its_signals() -> None:
+    """Whatever goes wrong while signals are awaited, the next one still ends the work, and its result comes back."""
+    cancellation, failures, called = Cancellation(), [OSError("first"), RuntimeError("second")], threading.Event()
+
+    def work() -> bool:
+        while not cancellation.cancelled:
+            called.clear()
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+            assert called.wait(10)
+        return cancellation.wait(10)
+
+    def on_signal(number: signal.Signals) -> None:
+        if failures:
+            called.set()
+            raise failures.pop()
+        cancellation.cancel(number.name)
+        called.set()
+
+    assert run_interruptible(work, on_signal, own_process=False)
+    assert failures == []

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 _PR_SET_CHILD_SUBREAPER = 36
 
 _lock = threading.Lock()
-_started: set[int] = set()
+# Changed under the lock only: whoever holds it knows that no number in it is given to another child meanwhile.
+_started: dict[int, subprocess.Popen[bytes]] = {}
 _adopting = False
 
 
@@ -35,14 +36,16 @@ def start(argv: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:
         reap_orphans()
     with _lock:
         process = subprocess.Popen(argv, **options)
-        _started.add(process.pid)
+        _started[process.pid] = process
     return process
 
 
 def wait(process: subprocess.Popen[bytes]) -> None:
     """Wait until a child has exited, and collect it."""
     process.wait()
-    _started.discard(process.pid)
+    with _lock:
+        if _started.get(process.pid) is process:
+            del _started[process.pid]
 
 
 @contextmanager
@@ -63,7 +66,8 @@ def reap_orphans() -> None:
             if dead is None:
                 return
             if dead not in _started:
-                os.waitpid(dead, os.WNOHANG)
+                with suppress(ChildProcessError):  # somebody else's child, who collected it just now
+                    os.waitpid(dead, os.WNOHANG)
                 continue
         # Only one dead child is shown at a time, and the thread that waits for this one is about to collect it.
         time.sleep(0.001)

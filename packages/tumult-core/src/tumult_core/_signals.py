@@ -43,7 +43,7 @@ def run_interruptible(work: Callable[[], T], on_signal: Callable[[signal.Signals
                 future.set_result(work())
             except BaseException as error:  # noqa: BLE001 - raised again by the future
                 future.set_exception(error)
-            with suppress(BlockingIOError):  # full: this thread's reader is about to wake anyway
+            with suppress(OSError):  # full: the reader is about to wake anyway
                 os.write(writer, b"\0")
 
         thread = threading.Thread(target=target, name="tumult-run")
@@ -53,9 +53,25 @@ def run_interruptible(work: Callable[[], T], on_signal: Callable[[signal.Signals
             if thread not in threading.enumerate() and not future.done():
                 raise
             on_signal(signal.SIGINT)  # it has begun: only its word of that was waited for
-        _listen(reader, future, on_signal)
-        thread.join()
+        _attend(thread, lambda: _listen(reader, future, on_signal), on_signal)
     return future.result()
+
+
+def _attend(thread: threading.Thread, listen: Callable[[], None], on_signal: Callable[[signal.Signals], None]) -> None:
+    """Listen until the thread has ended: what goes wrong here must neither leave it alone nor cost its result."""
+    interrupted = failed = False
+    while thread.is_alive():
+        try:
+            if interrupted:
+                interrupted = False
+                on_signal(signal.SIGINT)
+            thread.join(_WAKE_S if failed else 0)
+            listen()
+            thread.join()
+        except KeyboardInterrupt:
+            interrupted = True
+        except Exception:  # noqa: BLE001 - see above
+            failed = True
 
 
 def _listen(reader: int, future: Future[T], on_signal: Callable[[signal.Signals], None]) -> None:
