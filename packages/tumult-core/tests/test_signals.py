@@ -107,6 +107,7 @@ def test_work_is_never_left_without_its_signals() -> None:
     def work() -> bool:
         while not cancellation.cancelled:
             called.clear()
+            time.sleep(0.1)
             signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
             assert called.wait(10)
         return cancellation.wait(10)
