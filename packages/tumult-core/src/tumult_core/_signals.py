@@ -6,6 +6,7 @@ import os
 import selectors
 import signal
 import threading
+import time
 from concurrent.futures import Future
 from contextlib import contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, TypeVar
@@ -53,21 +54,23 @@ def run_interruptible(work: Callable[[], T], on_signal: Callable[[signal.Signals
             if thread not in threading.enumerate() and not future.done():
                 raise
             on_signal(signal.SIGINT)  # it has begun: only its word of that was waited for
-        _attend(thread, lambda: _listen(reader, future, on_signal), on_signal)
+        _attend(future, lambda: _listen(reader, future, on_signal), on_signal)
+        with suppress(KeyboardInterrupt):  # nothing is left to be interrupted
+            thread.join()
     return future.result()
 
 
-def _attend(thread: threading.Thread, listen: Callable[[], None], on_signal: Callable[[signal.Signals], None]) -> None:
-    """Listen until the thread has ended: what goes wrong here must neither leave it alone nor cost its result."""
+def _attend(future: Future[T], listen: Callable[[], None], on_signal: Callable[[signal.Signals], None]) -> None:
+    """Listen until the work is done: what goes wrong here must neither leave it alone nor cost its result."""
     interrupted = failed = False
-    while thread.is_alive():
+    while not future.done():
         try:
             if interrupted:
                 interrupted = False
                 on_signal(signal.SIGINT)
-            thread.join(_WAKE_S if failed else 0)
+            if failed:
+                time.sleep(_WAKE_S)
             listen()
-            thread.join()
         except KeyboardInterrupt:
             interrupted = True
         except Exception:  # noqa: BLE001 - see above
