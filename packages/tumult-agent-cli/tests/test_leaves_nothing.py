@@ -80,6 +80,7 @@ def one_run(number: int, dice: random.Random) -> str:
     return ending
 
 
+@pytest.mark.timeout(400)
 def test_two_hundred_runs_with_random_kills(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_runner, "GRACE_S", 0.2)
     monkeypatch.setattr(_runner, "REST_GRACE_S", 0.05)
