@@ -162,3 +162,11 @@ def test_terms_stay_between_nothing_and_all(runs: int, failed: int) -> None:
 
     assert 0 <= _terms.novelty(runs, runs - failed) <= 1
     assert 0 <= _terms.failure(runs, failed) <= 1
+
+
+def test_an_undo_has_no_reach_and_ranks_below_the_faults(ranking: Ranking) -> None:
+    untested = [found for found in ranking.ranked if found.candidate.kind is Kind.UNTESTED_ACTION]
+
+    assert untested[-1].candidate.undoes == ("tumult-process/suspend",)
+    assert {term.name: term.value for term in untested[-1].terms}["reach"] == 0
+    assert all(not found.candidate.undo for found in untested[:-1])

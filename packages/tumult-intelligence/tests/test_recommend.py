@@ -424,8 +424,8 @@ def test_a_missing_and_an_empty_store_are_stated(house: Callable[..., House], tm
     (tmp_path / "history").mkdir()
     empty = recommend(Wishes(), house())
 
-    assert any("There is no history" in note for note in missing.advice.notes)
-    assert any("The history is empty" in note for note in empty.advice.notes)
+    assert any(f"There is no history yet at {tmp_path / 'history'}" in note for note in missing.advice.notes)
+    assert any(f"The history at {tmp_path / 'history'} is empty" in note for note in empty.advice.notes)
 
 
 def test_a_damaged_store_is_stated(house: Callable[..., House], tmp_path: Path) -> None:

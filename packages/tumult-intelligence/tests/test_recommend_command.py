@@ -261,3 +261,72 @@ def test_ctrl_c_is_exit_code_130_and_leaves_nothing_running(place: Path) -> None
     assert running.returncode == 130
     assert out.startswith("=== Recommendations ===")
     assert fake.alive() == ()
+
+
+FAILING = """\
+title: The worker survives
+secrets:
+  db:
+    password:
+      type: env
+      key: DB_PASSWORD
+method[1]:
+  - name: break
+    activity_type: action
+    provider:
+      type: process
+      path: test
+      arguments[3]: "password=${secrets.db.password}", "=", hunter22-literal
+      timeout_s: 5
+rollbacks[1]:
+  - name: mend
+    activity_type: action
+    provider:
+      type: native
+      plugin: tumult-process
+      function: resume-process
+      arguments:
+        pid: 2147483647
+"""
+
+
+def test_a_failing_experiment_is_drafted_as_it_was_recorded(capsys: pytest.CaptureFixture[str], place: Path) -> None:
+    (place / "x.toon").write_text(FAILING)
+    command = [sys.executable, "-m", "tumult_core", "run", "x.toon"]
+    ran = subprocess.run(
+        command, env=os.environ | {"DB_PASSWORD": "hunter22-literal"}, capture_output=True, check=False
+    )
+    assert ran.returncode == 4
+
+    _, out, _ = run(capsys, "--drafts", "drafts", "--limit", "1")
+    data = json.loads(run(capsys, "--format", "json", "--limit", "1")[1])["recommendations"][0]
+    text = (place / "drafts" / "the-worker-survives.toon").read_text()
+
+    assert data["actions"] == ["test"]
+    assert "password=${secrets.db.password}" in text
+    assert "${secrets.operator.arguments_2}" in text
+    assert "hunter22" not in text + out
+    assert "   Set: DB_PASSWORD (as in the recorded run)" in out
+    assert "   Set: TUMULT_ARGUMENTS_2 (text: what was masked at method[0].provider.arguments[2])" in out
+    assert "1 place" in data["draft"]["note"] or "one place" in data["draft"]["note"]
+
+    code = main(["run", "--dry-run", "--format", "json", "drafts/the-worker-survives.toon"])
+    plan, warnings = capsys.readouterr()
+    assert code == 0
+    assert [each["key"] for each in json.loads(plan)["unset"]] == ["DB_PASSWORD", "TUMULT_ARGUMENTS_2"]
+    assert "needs the environment variable TUMULT_ARGUMENTS_2, which is not set" in warnings
+    assert main(["run", "drafts/the-worker-survives.toon"]) == 1
+
+
+def test_a_history_that_is_not_there_is_named(capsys: pytest.CaptureFixture[str], place: Path) -> None:
+    wanted = f"There is no history yet at {place / 'history'}"
+
+    assert wanted in run(capsys)[1]
+    assert any(wanted in note for note in json.loads(run(capsys, "--format", "json")[1])["notes"])
+
+
+def test_an_undo_says_what_it_undoes(capsys: pytest.CaptureFixture[str]) -> None:
+    data = json.loads(run(capsys, "--format", "json")[1])["recommendations"]
+    undo = next(each for each in data if each["target"]["function"] == "resume")
+
+    assert "It is the undo of tumult-process/suspend, and no fault by itself." in undo["rationale"]

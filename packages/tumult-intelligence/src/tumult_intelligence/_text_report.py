@@ -166,6 +166,7 @@ def _evidence(each: Recommendation, *, explain: bool) -> str:
         f"   Teaches: {each.expected_learning}",
     ]
     lines += [f"   First: {one_line(sentence)}" for sentence in each.preconditions if sentence != ALWAYS]
+    lines += [f"   Draft: {one_line(each.draft.note)}"] if each.draft.note else []
     lines += [f"   Set: {name} ({one_line(what)})" for name, what in each.draft.unknowns]
     if each.previous is not None and each.previous.path:
         lines.append(f"   Before: {_before(each.previous)}: {one_line(each.previous.path)}")

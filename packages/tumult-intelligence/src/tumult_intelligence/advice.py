@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, field, frozen
 
@@ -17,15 +18,15 @@ from tumult_intelligence.gate import check_experiment
 from tumult_intelligence.memory import find_previous
 from tumult_intelligence.ranking import rank
 from tumult_intelligence.recommendation import Draft, Recommendation, Target, recommendation_id
-from tumult_intelligence.signals import ActionSignal, derive_signals
+from tumult_intelligence.signals import ActionSignal, ExperimentSignal, derive_signals
 from tumult_intelligence.weights import Tuning
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping
 
     from tumult_core.catalog import Catalog
     from tumult_core.store.values import RecommendationRecord, Store
-    from tumult_intelligence.ranking import Ranked
+    from tumult_intelligence.ranking import Candidate, Ranked
     from tumult_intelligence.signals import Signals
 
 RECENT_RUNS = 5
@@ -37,12 +38,16 @@ class Past:
 
     Attributes:
         records: the latest record of each recommendation that was acted on.
+        location: where the history is, credentials masked; empty where that is not known.
+        document: gives the recorded document of an experiment by its digest; None where it is not there any more.
         problem: why the history could not be read; None where it was.
         advice: what to do about that.
     """
 
     history: History = field(factory=History)
     records: tuple[RecommendationRecord, ...] = ()
+    location: str = ""
+    document: Callable[[str], Mapping[str, Any] | None] = field(default=lambda _digest: None, eq=False, repr=False)
     problem: str | None = None
     advice: str = ""
 
@@ -65,13 +70,26 @@ class Advice:
 def read_past(store: Store) -> Past:
     """Read the store once; a store that cannot be read is a stated condition and never an error."""
     try:
-        return Past(history=store.history(recent=RECENT_RUNS), records=store.recommendations())
+        return Past(
+            history=store.history(recent=RECENT_RUNS),
+            records=store.recommendations(),
+            location=mask(one_line(store.location)),
+            document=partial(_document, store),
+        )
     except TumultError as error:
         return past_problem(error)
     except Exception as error:  # noqa: BLE001 - a store is a plugin: whatever it raises must not cost the recommendations
         return past_problem(
             StoreError(f"{type(error).__name__}: {error}", hint="this is a bug of the store; report it")
         )
+
+
+def _document(store: Store, digest: str) -> Mapping[str, Any] | None:
+    """Give a recorded document; a store that cannot give one, whatever it raises, must not cost the recommendation."""
+    try:
+        return store.document(digest)
+    except Exception:  # noqa: BLE001 - a store is a plugin; the draft says that the document could not be had
+        return None
 
 
 def past_problem(error: TumultError) -> Past:
@@ -100,15 +118,13 @@ def advise(
     ranking = rank(signals, catalog, tuning, goal)
     return Advice(
         signals=signals,
-        recommendations=tuple(_recommend(found, signals, catalog, past.records) for found in ranking.ranked[:limit]),
+        recommendations=tuple(_recommend(found, signals, catalog, past) for found in ranking.ranked[:limit]),
         targets=tuple(map(_target, ranking.ranked)),
         notes=tuple(_notes(past, catalog, ranking.unmatched, len(ranking.ranked))),
     )
 
 
-def _recommend(
-    ranked: Ranked, signals: Signals, catalog: Catalog, records: Sequence[RecommendationRecord]
-) -> Recommendation:
+def _recommend(ranked: Ranked, signals: Signals, catalog: Catalog, past: Past) -> Recommendation:
     candidate = ranked.candidate
     about = _target(ranked)
     return Recommendation(
@@ -124,9 +140,16 @@ def _recommend(
         expected_learning=explain.expected_learning(candidate),
         score=ranked.score,
         terms=ranked.terms,
-        draft=_draft(ranked, catalog),
-        previous=find_previous(candidate, records, signals.now_ns),
+        draft=_draft(ranked.candidate, catalog, past),
+        previous=find_previous(candidate, past.records, signals.now_ns),
+        actions=_actions(candidate.signal),
     )
+
+
+def _actions(signal: ActionSignal | ExperimentSignal) -> tuple[tuple[str, str], ...]:
+    if isinstance(signal, ActionSignal):
+        return ((signal.plugin, signal.function),)
+    return tuple((plugin, function) for _, plugin, function in signal.actions)
 
 
 def _target(ranked: Ranked) -> Target:
@@ -144,25 +167,27 @@ def _target(ranked: Ranked) -> Target:
     )
 
 
-def _draft(ranked: Ranked, catalog: Catalog) -> Draft:
-    found = draft_experiment(ranked.candidate, catalog)
+def _draft(candidate: Candidate, catalog: Catalog, past: Past) -> Draft:
+    repeated = candidate.signal if isinstance(candidate.signal, ExperimentSignal) else None
+    found = draft_experiment(candidate, catalog, past.document(repeated.experiment_sha256) if repeated else None)
     if found is None:
-        return Draft(title=explain.title_of(ranked.candidate), text="")
-    experiment, unknowns = found
-    problems = check_experiment(experiment, catalog)
-    text = dumps_document(experiment_to_data(experiment)).decode()
+        return Draft(title=explain.title_of(candidate), text="")
+    problems = check_experiment(found.experiment, catalog)
     return Draft(
-        title=experiment.title,
-        text=text,
+        title=found.experiment.title,
+        text=dumps_document(experiment_to_data(found.experiment)).decode(),
         problems=tuple(evolve(problem, line=None, column=None) for problem in problems),
-        unknowns=tuple(unknowns.described.items()),
+        unknowns=tuple(found.unknowns.items()),
+        note=found.note,
     )
 
 
 def _notes(past: Past, catalog: Catalog, unmatched: tuple[str, ...], candidates: int) -> Iterator[str]:
     yield from (one_line(note) for note in past.history.notes)
     if past.problem is None and not past.history.runs:
-        what = "There is no history yet" if past.history.condition == "missing" else "The history is empty"
+        where = f" at {past.location}" if past.location else ""
+        missing = past.history.condition == "missing"
+        what = f"There is no history yet{where}" if missing else f"The history{where} is empty"
         yield f"{what}: the ranking rests on the catalog alone. Run an experiment with `tumult run`."
     for problem in catalog.problems:
         yield f"The plugin {one_line(problem.name, 80)} is left out: {one_line(problem.reason)}"

@@ -1,7 +1,7 @@
-"""Draft a complete experiment for a candidate out of what the catalog knows.
+"""Draft a complete experiment for a candidate: the recorded document to repeat it, else one out of the catalog.
 
-The fault, a probe that only looks as the hypothesis, the undo as the rollback; what only the operator knows is a
-placeholder that an environment variable fills.
+Out of the catalog: the fault, a probe that only looks as the hypothesis, the undo as the rollback; what only the
+operator knows is a placeholder that an environment variable fills.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from attrs import define, evolve, field
+from attrs import define, evolve, field, frozen
 
 from tumult_core.catalog import PluginKind
 from tumult_core.experiment import (
@@ -19,43 +19,49 @@ from tumult_core.experiment import (
     ExactTolerance,
     Experiment,
     Hypothesis,
-    InlineValue,
     NativeProvider,
     ProcessProvider,
     PythonProvider,
     ScriptProvider,
 )
+from tumult_intelligence._recorded import PREFIX, SECRETS, NotRecorded, identifier, recorded_experiment
 from tumult_intelligence.explain import title_of
 from tumult_intelligence.signals import ActionSignal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from tumult_core.catalog import Argument, Catalog, Function
     from tumult_core.experiment import Provider
     from tumult_intelligence.ranking import Candidate
 
-PREFIX = "TUMULT_"
-SECRETS = "operator"
 
-# What stands in for a value until the operator gives it: nothing that exists can be meant by it.
-_NOBODY = 2**31 - 1  # above every process id that Linux gives out
-_UNSET: dict[str, Any] = {"integer": 0, "number": 0, "boolean": False, "list": [], "object": {}}
-_UNSET_TEXT = "CHANGE-ME"
+@frozen
+class Sketch:
+    """An experiment for a candidate.
+
+    Attributes:
+        unknowns: the environment variable that gives what only the operator knows -> what it is.
+        note: what a reader should know of how it came to be; empty where there is nothing to say.
+    """
+
+    experiment: Experiment
+    unknowns: Mapping[str, str]
+    note: str = ""
 
 
 @define
 class Unknowns:
     """What a draft leaves to the operator; the same argument name is the same value throughout."""
 
-    configuration: dict[str, EnvValue | InlineValue] = field(factory=dict)
+    configuration: dict[str, EnvValue] = field(factory=dict)
     secrets: dict[str, EnvValue] = field(factory=dict)
     described: dict[str, str] = field(factory=dict)
     types: dict[str, str] = field(factory=dict)
 
     def placeholder(self, argument: Argument) -> str:
         """Declare the argument and give the placeholder for it."""
-        name = _identifier(argument.name)
+        name = identifier(argument.name)
         if self.types.setdefault(name, argument.type) != argument.type:
             name = f"{name}_{argument.type}"  # two plugins mean two things by one name
         key = f"{PREFIX}{name.upper()}"
@@ -64,17 +70,12 @@ class Unknowns:
         if argument.secret:
             self.secrets[name] = EnvValue(key)
             return f"${{secrets.{SECRETS}.{name}}}"
-        self.configuration.setdefault(name, _unset(key, argument))
+        self.configuration.setdefault(name, EnvValue(key))
         return f"${{config.{name}}}"
 
     def arguments(self, function: Function) -> dict[str, Any]:
         """Give a placeholder for each argument that the operator has to give."""
         return {each.name: self.placeholder(each) for each in needed(function)}
-
-
-def _identifier(name: str) -> str:
-    plain = re.sub(r"[^A-Za-z0-9_]", "_", name)
-    return plain if plain[:1].isalpha() or plain[:1] == "_" else f"_{plain}"
 
 
 def needed(function: Function) -> tuple[Argument, ...]:
@@ -86,16 +87,32 @@ def needed(function: Function) -> tuple[Argument, ...]:
     return required or tuple(each for each in arguments if each.default is None)[:1]
 
 
-def _unset(key: str, argument: Argument) -> EnvValue | InlineValue:
-    value = _UNSET.get(argument.type, _UNSET_TEXT)
-    if isinstance(value, list | dict):
-        return InlineValue(value)
-    is_process = argument.type == "integer" and "pid" in argument.name.lower()
-    return EnvValue(key, _NOBODY if is_process else value)
+def draft_experiment(
+    candidate: Candidate, catalog: Catalog, document: Mapping[str, Any] | None = None
+) -> Sketch | None:
+    """Give an experiment for the candidate; None where nothing is known that could be run.
+
+    Args:
+        candidate: what is recommended.
+        catalog: what can be done here.
+        document: of the last run, where the candidate is an experiment and the history has it.
+    """
+    if isinstance(candidate.signal, ActionSignal):
+        return _from_catalog(candidate, catalog)
+    try:
+        experiment, unknowns, masked = recorded_experiment(document)
+    except NotRecorded as error:
+        note = f"The document of the last run cannot be used ({error}): this has its actions without their arguments."
+        sketch = _from_catalog(candidate, catalog)
+        return sketch and evolve(sketch, note=note)
+    note = "The document of the last run as it was recorded."
+    if masked:
+        places = "one place was" if masked == 1 else f"{masked} places were"
+        note = f"{note[:-1]}, but for secrets: {places} masked, and a placeholder stands there."
+    return Sketch(experiment, unknowns, note)
 
 
-def draft_experiment(candidate: Candidate, catalog: Catalog) -> tuple[Experiment, Unknowns] | None:
-    """Give an experiment for the candidate and what it leaves open; None where nothing is known that could be run."""
+def _from_catalog(candidate: Candidate, catalog: Catalog) -> Sketch | None:
     unknowns = Unknowns()
     method = tuple(_unique(_method(candidate, catalog, unknowns)))
     if not method:
@@ -111,7 +128,7 @@ def draft_experiment(candidate: Candidate, catalog: Catalog) -> tuple[Experiment
         configuration=unknowns.configuration,
         secrets={SECRETS: unknowns.secrets} if unknowns.secrets else {},
     )
-    return experiment, unknowns
+    return Sketch(experiment, unknowns.described)
 
 
 def _method(candidate: Candidate, catalog: Catalog, unknowns: Unknowns) -> Iterator[Activity]:

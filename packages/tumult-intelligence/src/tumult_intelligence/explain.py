@@ -10,7 +10,7 @@ from tumult_intelligence.ranking import Kind
 from tumult_intelligence.signals import ActionSignal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from tumult_intelligence.ranking import Candidate
     from tumult_intelligence.signals import ExperimentSignal, Signals
@@ -39,9 +39,11 @@ def rationale(candidate: Candidate, signals: Signals) -> str:
     signal = candidate.signal
     if not isinstance(signal, ActionSignal):
         return _experiment_rationale(signal)
+    undoes = f" It is the undo of {_listed(candidate.undoes)}, and no fault by itself." if candidate.undo else ""
     if not signal.runs:
-        return _untested_rationale(signal, signals)
-    return f"Executed {_times(signal.runs)}, never with success; {_ago(signal.days_since)}.{_error(signal.last_error)}"
+        return f"{_untested_rationale(signal, signals)}{undoes}"
+    tried = f"Executed {_times(signal.runs)}, never with success; {_ago(signal.days_since)}."
+    return f"{tried}{undoes}{_error(signal.last_error)}"
 
 
 def _untested_rationale(signal: ActionSignal, signals: Signals) -> str:
@@ -90,6 +92,10 @@ def expected_learning(candidate: Candidate) -> str:
             return "Whether the weakness that it showed is still there."
         case Kind.STALE_EXPERIMENT:
             return "Whether what it showed still holds after everything that changed since."
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def _times(count: int) -> str:

@@ -56,14 +56,19 @@ class Candidate:
         signal: what is known of it.
         functions: those of the catalog that it would execute.
         unavailable: the (plugin, function) that it would execute and that are not installed.
-        undo: one of its functions only reverses another.
+        undoes: the actions that it only reverses, where it is an action that is the undo of others; in name order.
     """
 
     kind: Kind
     signal: ActionSignal | ExperimentSignal
     functions: tuple[Function, ...] = ()
     unavailable: tuple[tuple[str, str], ...] = ()
-    undo: bool = False
+    undoes: tuple[str, ...] = ()
+
+    @property
+    def undo(self) -> bool:
+        """Tell whether it only reverses another action: no fault by itself."""
+        return bool(self.undoes)
 
     @property
     def name(self) -> str:
@@ -122,14 +127,17 @@ def rank(signals: Signals, catalog: Catalog, tuning: Tuning, goal: str | None = 
 def find_candidates(signals: Signals, catalog: Catalog) -> Iterator[Candidate]:
     """Give every untested action, every action that only failed, every failing and every stale experiment."""
     known = _by_target(catalog)
-    undos = {(function.plugin, function.undo) for function in catalog.functions() if function.undo}
+    undone: dict[tuple[str, str], set[str]] = {}
+    for function in catalog.functions():
+        if function.undo:
+            undone.setdefault((function.plugin, function.undo), set()).add(f"{function.plugin}/{function.name}")
     for action in signals.actions:
         target = (action.plugin, action.function)
         if action.coverage is Coverage.TESTED or not (action.installed or "python" in action.kinds):
             continue
         kind = Kind.UNTESTED_ACTION if action.coverage is Coverage.UNTESTED else Kind.ONLY_FAILED_ACTION
         functions = (known[target],) if target in known else ()
-        yield Candidate(kind=kind, signal=action, functions=functions, undo=target in undos)
+        yield Candidate(kind=kind, signal=action, functions=functions, undoes=tuple(sorted(undone.get(target, ()))))
     for experiment in signals.experiments:
         if experiment.failing or experiment.stale:
             yield _experiment_candidate(experiment, known)

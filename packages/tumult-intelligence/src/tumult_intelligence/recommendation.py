@@ -23,12 +23,14 @@ class Draft:
         text: the TOON document; empty where there is nothing to build one from.
         problems: everything that the gate found, warnings and marks for review included.
         unknowns: what only the operator knows: the environment variable that gives it -> what it is.
+        note: what a reader should know of how it came to be; empty where there is nothing to say.
     """
 
     title: str
     text: str
     problems: tuple[Problem, ...] = ()
     unknowns: tuple[tuple[str, str], ...] = ()
+    note: str = ""
 
     @property
     def errors(self) -> tuple[Problem, ...]:
@@ -86,6 +88,7 @@ class Recommendation:
         id: stable for the same kind and target.
         plugin, function: what it would execute; both empty where it repeats an experiment.
         experiment: the title of the experiment that it repeats, or None.
+        actions: the (plugin, function) that it would break things with: itself, or those of the experiment's method.
         rationale: why, with the numbers.
         preconditions: what to settle before.
         expected_learning: what a run would teach.
@@ -105,6 +108,7 @@ class Recommendation:
     terms: tuple[Term, ...]
     draft: Draft
     previous: Previous | None = None
+    actions: tuple[tuple[str, str], ...] = ()
 
 
 def recommendation_id(candidate: Candidate) -> str:

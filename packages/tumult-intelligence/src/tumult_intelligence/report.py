@@ -141,8 +141,8 @@ def _recommendation(each: Recommendation) -> dict[str, Any]:
         "kind": str(each.kind),
         "target": {"plugin": each.plugin, "function": each.function, "experiment": each.experiment},
         "rationale": each.rationale,
-        "plugins": [each.plugin] if each.plugin else [],
-        "actions": [each.function] if each.function else [],
+        "plugins": list(dict.fromkeys(plugin for plugin, _ in each.actions if plugin)),
+        "actions": [function for _, function in each.actions if function],
         "preconditions": list(each.preconditions),
         "expected_learning": each.expected_learning,
         "score": each.score,
@@ -155,6 +155,7 @@ def _recommendation(each: Recommendation) -> dict[str, Any]:
             "valid": each.draft.valid,
             "problems": problem_lines(each.draft.problems),
             "unknowns": [{"env": name, "what": what} for name, what in each.draft.unknowns],
+            "note": each.draft.note or None,
         },
         "previous": asdict(each.previous) if each.previous else None,
     }

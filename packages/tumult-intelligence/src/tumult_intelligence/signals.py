@@ -70,7 +70,7 @@ class ExperimentSignal:
         flaky: its outcome changed at least twice, and on at least every third of its runs.
         stale: its last run is longer ago than the limit.
         days_since: whole days since its last run.
-        actions: the (provider kind, plugin, function) of its last run.
+        actions: the (provider kind, plugin, function) of the method of its last run.
     """
 
     title: str

@@ -68,7 +68,7 @@ class EmbeddedStore:
 
         def look(connection: DuckDBPyConnection) -> Mapping[str, Any] | None:
             run = connection.execute(sql, [experiment_sha256]).fetchone()
-            return run and _records.read_document(self._folder, *run)
+            return _records.read_document(self._folder, *run) if run else None
 
         return self._read(look, None) if experiment_sha256 else None
 
@@ -99,7 +99,7 @@ class EmbeddedStore:
         from tumult_core.store._query import query
 
         self._must_exist()
-        index = self._folder / _index.NAME
+        index = self._folder.absolute() / _index.NAME
         return self._read(lambda _: query(index, sql, max_rows=max_rows, timeout_s=timeout_s), Table((), ()))
 
     def stats(self) -> Mapping[str, Any]:
