@@ -180,3 +180,24 @@ def test_what_nobody_reviews_is_refused() -> None:
     step = Activity("a", ActivityType.ACTION, ProcessProvider("sh", ("-c", "echo x;" * 2_000)))
 
     assert "policy-too-long" in [problem.code for problem in check_policy(Experiment("x", (step,)), Catalog())]
+
+
+@pytest.mark.parametrize(
+    ("more", "path"),
+    [
+        ("load:\n  tool: k6\n  script: load.js\n", "load"),
+        ("baseline:\n  duration_s: 5\n  interval_s: 1\n  method: iqr\n", "baseline"),
+        (
+            "controls[1]:\n  - name: c\n    provider:\n      type: python\n      module: hooks\n      function: notify\n",
+            "controls",
+        ),
+        ("    label_selector: app=web\n", "method[0].label_selector"),
+    ],
+)
+def test_what_a_run_would_refuse_is_refused(catalog: Catalog, more: str, path: str) -> None:
+    found = check_block(block(GOOD + more), catalog)
+
+    assert isinstance(found, Rejected)
+    (error,) = (error for error in found.errors if error.code == "unsupported")
+    assert (error.path, error.hint) == (path, "take it out of the document")
+    assert error.line is not None

@@ -25,8 +25,9 @@ Rules of the format: two spaces a level; `[N]` after a key is the number of item
 colon, a quote or a hash is in double quotes; no comments behind values; no flow lists and no YAML. Every experiment has
 a title of its own, a method that is not empty, plugins, functions and arguments from the catalog alone or a `process`
 provider, a hypothesis, and a rollback for every action that can be undone. What only the operator knows is declared
-under `configuration` as `type: env` and used as `${{config.NAME}}`. A shell line that deletes, formats, or runs what it
-downloads is refused."""
+under `configuration` as `type: env`, without a default, and used as `${{config.NAME}}`. Never use `guards`, `controls`,
+`load`, `baseline` or `label_selector`: they cannot be executed yet, and a document that has one is refused, as is a
+shell line that deletes, formats, or runs what it downloads."""
 
 EXAMPLE = """\
 title: The worker survives a pause of ten seconds
@@ -36,7 +37,6 @@ configuration:
   worker_pid:
     type: env
     key: WORKER_PID
-    default: 2147483647
 steady_state_hypothesis:
   title: The service answers
   probes[1]:

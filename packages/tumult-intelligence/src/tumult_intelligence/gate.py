@@ -1,6 +1,7 @@
 """The gate: a proposal passes whole or not at all, and a rejection says everything that is wrong with it.
 
-Bytes, limits, repairs that cannot change meaning, strict decoding, lints, schema, catalog, policy, duplicates.
+Bytes, limits, repairs that cannot change meaning, strict decoding, lints, schema, catalog, what a run would
+refuse, policy, duplicates.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import field, frozen
 
 from tumult_core._text import clean, one_line
-from tumult_core.engine import experiment_to_data, parse_experiment, validate_experiment
+from tumult_core.engine import experiment_to_data, parse_experiment, unsupported_features, validate_experiment
 from tumult_core.exceptions import DocumentError
 from tumult_core.lint import lint_document, repair_document
 from tumult_core.problems import Problem, Severity
@@ -111,7 +112,11 @@ def check_block(block: Block, catalog: Catalog, others: Iterable[Passed] = ()) -
 
 def check_experiment(experiment: Experiment, catalog: Catalog, others: Iterable[Passed] = ()) -> list[Problem]:
     """Give everything about an experiment that the gate refuses (errors) or remarks (warnings)."""
-    found = [*validate_experiment(experiment, catalog, strict=True), *check_policy(experiment, catalog)]
+    found = [
+        *validate_experiment(experiment, catalog, strict=True),
+        *unsupported_features(experiment),
+        *check_policy(experiment, catalog),
+    ]
     own = substance_of(experiment)
     twin = next((other for other in others if other.substance == own), None)
     if twin is not None:
