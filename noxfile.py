@@ -29,12 +29,12 @@ def install_workspace(session: nox.Session, *groups: str) -> None:
 
 def build_wheels(session: nox.Session, *projects: Path) -> list[str]:
     """Build each project's sdist, and its wheel from that, into a fresh folder; give the wheels' paths."""
-    out = Path(session.create_tmp()) / "dist"
+    out = Path(session.create_tmp()).resolve() / "dist"
     shutil.rmtree(out, ignore_errors=True)
     session.install("-c", "constraints.txt", "--group", "build")
     for project in projects:
         session.run("python", "-m", "build", "--no-isolation", "--outdir", str(out), str(project), silent=True)
-    return sorted(str(path.resolve()) for path in out.glob("*.whl"))
+    return sorted(str(path) for path in out.glob("*.whl"))
 
 
 def install_wheels(session: nox.Session, *groups: str) -> list[str]:
@@ -88,7 +88,7 @@ def types(session: nox.Session) -> None:
 def wheels(session: nox.Session) -> None:
     """Run every test against the built wheels, away from the sources."""
     install_wheels(session, "test")
-    away = Path(session.create_tmp()) / "away"
+    away = Path(session.create_tmp()).resolve() / "away"
     away.mkdir(exist_ok=True)
     with session.chdir(away):
         session.run("python", "-I", str(ROOT / "tests" / "installed.py"), *(package.name for package in PACKAGES))
@@ -120,7 +120,7 @@ def third_party(session: nox.Session) -> None:
 def vendor(session: nox.Session) -> None:
     """What a vendor does, from wheels in a clean environment: scaffold, build, list, check, types."""
     install_wheels(session, "test", "types")
-    work = Path(session.create_tmp()) / "work"
+    work = Path(session.create_tmp()).resolve() / "work"
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir()
     with session.chdir(work):
