@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -97,6 +98,20 @@ def test_a_file_that_is_not_there_is_one_clear_line(tmp_path: Path) -> None:
         [f"{file}: not valid, 1 error", f"{file}: error: cannot be read: No such file or directory (check the name)"],
     )
     assert _run(str(tmp_path))[0] == 1
+
+
+def test_a_file_that_would_never_end_is_one_clear_line(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "sparse").touch()
+    os.truncate(tmp_path / "sparse", 3 << 30)
+
+    for file, said in ((tmp_path / "pipe", "not a regular file"), ("/dev/zero", "not a regular file")):
+        code, lines = _run(str(file))
+        assert (code, len(lines)) == (1, 2)
+        assert said in lines[1]
+    code, lines = _run(str(tmp_path / "sparse"))
+    assert (code, len(lines)) == (1, 2)
+    assert "bytes" in lines[1]
 
 
 def test_an_unknown_plugin_is_an_error_when_strict(tmp_path: Path) -> None:

@@ -225,3 +225,49 @@ def test_plugins_are_found_in_three_places_and_the_first_wins(tmp_path: Path, mo
     (problem,) = problems
     assert (problem.name, problem.origin) == ("one", str(shadowed))
     assert problem.reason == f"it is shadowed by the one in {project}"
+
+
+@pytest.mark.parametrize(
+    ("place", "reason"),
+    [("~nobody-of-that-name/x", "home directory"), ("loop", "symbolic link"), ("loop/below", "symbolic link")],
+)
+def test_a_place_that_cannot_be_looked_at_is_a_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, reason: str
+) -> None:
+    write(tmp_path / "plugins" / "good", ESTABLISHED.replace("acme-queue", "good"))
+    (tmp_path / "loop").symlink_to("loop")
+    monkeypatch.setenv("TUMULT_PLUGIN_PATH", place if place.startswith("~") else str(tmp_path / place))
+
+    plugins, problems = found(tmp_path)
+
+    assert [plugin.name for plugin in plugins] == ["good"]
+    (problem,) = problems
+    assert reason in problem.reason
+    assert "TUMULT_PLUGIN_PATH" in problem.hint
+
+
+def test_a_manifest_that_is_a_pipe_a_device_or_a_dangling_link_is_a_row(tmp_path: Path) -> None:
+    for name in ("pipe", "device", "dangling", "folder"):
+        (tmp_path / "plugins" / name).mkdir(parents=True)
+    os.mkfifo(tmp_path / "plugins/pipe/plugin.toon")
+    (tmp_path / "plugins/device/plugin.toon").symlink_to("/dev/zero")
+    (tmp_path / "plugins/dangling/plugin.toon").symlink_to("nowhere")
+    (tmp_path / "plugins/folder/plugin.toon").mkdir()
+
+    plugins, problems = found(tmp_path)
+
+    assert plugins == []
+    assert {problem.name: problem.reason.partition(": ")[2] for problem in problems} == {
+        "dangling": "No such file or directory",
+        "device": "it is a pipe or a device, not a regular file",
+        "folder": "Is a directory",
+        "pipe": "it is a pipe or a device, not a regular file",
+    }
+
+
+def test_a_working_folder_that_is_gone_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+
+    assert list(script_plugins()) == []

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import os
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -23,9 +25,6 @@ from tumult_core.engine import parse_experiment, validate_experiment
 from tumult_core.exceptions import DocumentError
 from tumult_core.experiment import ExactTolerance, Experiment, HttpProvider, ProcessProvider
 from tumult_core.problems import Severity
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 HEAD = """\
 title: t
@@ -221,6 +220,14 @@ def test_a_file_that_holds_no_secret_is_named_without_its_content(tmp_path: Path
         resolve_secrets(_experiment(file=file), {"DB_USER": "me"})
     assert _codes(caught) == [("secrets.db.password", "secret-file")]
     assert len(str(caught.value)) < 300
+
+
+def test_a_secret_file_that_would_never_end_is_named(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for file in (tmp_path / "pipe", Path("/dev/zero"), tmp_path):
+        with pytest.raises(DocumentError) as caught:
+            resolve_secrets(_experiment(file=file), {"DB_USER": "me"})
+        assert _codes(caught) == [("secrets.db.password", "secret-file")]
 
 
 def test_a_plan_needs_no_secret() -> None:

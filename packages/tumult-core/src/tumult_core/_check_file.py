@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import asdict, frozen
 
 from tumult_core._documents import parse_experiment
+from tumult_core._files import read_regular
 from tumult_core._validate import validate_experiment
 from tumult_core.exceptions import DocumentError
 from tumult_core.lint import lint_document
@@ -78,11 +79,10 @@ def read_document(path: Path) -> bytes:
     """Read a document's bytes, one more than are allowed at most.
 
     Raises:
-        DocumentError: the file cannot be read.
+        DocumentError: the file cannot be read, or is no regular file.
     """
     try:
-        with path.open("rb") as stream:
-            return stream.read(DOCUMENT_LIMITS.max_bytes + 1)
+        return read_regular(path, DOCUMENT_LIMITS.max_bytes)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "this cannot be the name of a file"
         problem = Problem(Severity.ERROR, "", f"cannot be read: {reason}", "check the name", "unreadable")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import evolve, field, frozen
 
 from tumult_core._argument_types import type_arguments
+from tumult_core._files import read_regular
 from tumult_core._placeholders import NAME, find_placeholders, placeholder_hint, substitute
 from tumult_core._reader import Reader
 from tumult_core._schema import structure
@@ -182,8 +183,7 @@ def _secret(
 
 
 def _secret_file(path: str) -> str:
-    with Path(path).open("rb") as stream:
-        data = stream.read(_MAX_SECRET_BYTES + 1)
+    data = read_regular(Path(path), _MAX_SECRET_BYTES)
     if len(data) > _MAX_SECRET_BYTES:
         raise ValueError(f"it has more than {_MAX_SECRET_BYTES} bytes")
     try:

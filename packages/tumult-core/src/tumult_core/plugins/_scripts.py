@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tumult_core._files import read_regular
 from tumult_core.catalog import Argument, Function, Plugin, PluginKind, PluginProblem, Risk
 from tumult_core.exceptions import DocumentError, PluginError
 from tumult_core.plugins._define import check_names
@@ -26,6 +27,9 @@ def script_plugins(cwd: Path | None = None) -> Iterator[Plugin | PluginProblem]:
     """Give each script plugin on the search path; a shadowed or malformed one is a problem with its reason."""
     winners: dict[str, str] = {}
     for folder in _folders(cwd):
+        if isinstance(folder, PluginProblem):
+            yield folder
+            continue
         try:
             plugin = read_plugin(folder)
         except PluginError as error:
@@ -44,29 +48,38 @@ def script_plugins(cwd: Path | None = None) -> Iterator[Plugin | PluginProblem]:
         yield plugin
 
 
-def _folders(cwd: Path | None) -> Iterator[Path]:
+def _folders(cwd: Path | None) -> Iterator[Path | PluginProblem]:
     """Give the plugin folders: those below each place in name order, or the place itself where it is one."""
     seen: set[Path] = set()
     for place in _places(cwd):
-        for folder in [place] if (place / MANIFEST).is_file() else sorted(_listed(place)):
-            if (folder / MANIFEST).is_file() and folder.resolve() not in seen:
-                seen.add(folder.resolve())
-                yield folder
+        try:
+            found = {folder.resolve(): folder for folder in _below(place.expanduser().absolute())}
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except (OSError, RuntimeError, ValueError) as error:  # RuntimeError: a user or a home that does not exist
+            reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+            hint = f"mend it, or take it out of {VARIABLE}"
+            yield PluginProblem(place.name, PluginKind.SCRIPT, str(place), f"it cannot be looked at: {reason}", hint)
+            continue
+        yield from (folder for real, folder in found.items() if real not in seen)
+        seen.update(found)
+
+
+def _below(place: Path) -> list[Path]:
+    return [place] if _is_plugin(place) else sorted(filter(_is_plugin, place.iterdir()))
+
+
+def _is_plugin(folder: Path) -> bool:
+    """Tell whether there is a manifest, whatever it is: one that cannot be read is a row with its reason."""
+    return os.path.lexists(folder / MANIFEST)
 
 
 def _places(cwd: Path | None) -> Iterator[Path]:
     import platformdirs
 
-    yield (cwd or Path.cwd()) / "plugins"
+    yield (cwd or Path()) / "plugins"
     yield platformdirs.user_data_path("tumult", appauthor=False) / "plugins"
-    yield from (Path(part).expanduser() for part in os.environ.get(VARIABLE, "").split(os.pathsep) if part)
-
-
-def _listed(place: Path) -> list[Path]:
-    try:
-        return [path for path in place.iterdir() if path.is_dir()]
-    except OSError:
-        return []
+    yield from (Path(part) for part in os.environ.get(VARIABLE, "").split(os.pathsep) if part)
 
 
 def read_plugin(folder: Path) -> Plugin:
@@ -79,8 +92,7 @@ def read_plugin(folder: Path) -> Plugin:
 
     folder, path = folder.resolve(), folder / MANIFEST
     try:
-        with path.open("rb") as file:
-            manifest = loads_document(file.read(MAX_MANIFEST_BYTES + 1), source=str(path))
+        manifest = loads_document(read_regular(path, MAX_MANIFEST_BYTES), source=str(path))
     except OSError as error:
         raise PluginError(f"{MANIFEST} cannot be read: {error.strerror}") from error
     except DocumentError as error:
@@ -101,7 +113,7 @@ def _function(folder: Path, plugin: str, activity_type: str, item: Any, place: s
     script = _script(folder, _text(table, "script", place), place)
     requires = tuple(str(requirement) for requirement in _list(table, "requires", place))
     lacks = missing(requires)
-    if not script.is_file():
+    if not os.path.isfile(script):  # noqa: PTH113 - unlike pathlib, it is False where it cannot be told
         lacks = (f"its script {script.relative_to(folder)} is not there: restore it in {folder}", *lacks)
     return Function(
         plugin=plugin,
