@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import json
 import os
+import random
 import subprocess
 import sys
 from pathlib import Path
@@ -205,6 +207,104 @@ def test_a_run_of_impossible_values_is_set_aside(store: EmbeddedStore, make_jour
     assert reasons == {"experiments.duration_ms is 1180591620717411303424", "experiments.title is missing"}
 
 
+def put_record(folder: Path, kind: str, identifier: Any, *lines: dict[str, Any]) -> Path:
+    """Write a record file whose checksum is right, whatever it holds."""
+    body = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+    header = {"format": _records.FORMATS[kind], "version": 1, "id": identifier, "lines": len(lines)}
+    path = (
+        folder / kind / f"{len(list((folder / kind).glob('*')))}.ndjson"
+        if (folder / kind).exists()
+        else folder / kind / "0.ndjson"
+    )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(json.dumps(header | {"sha256": hashlib.sha256(body).hexdigest()}).encode() + b"\n" + body)
+    return path
+
+
+ODD_VALUES = (
+    None,
+    True,
+    -1,
+    1.5,
+    10**30,
+    10**400,
+    float("nan"),
+    float("-inf"),
+    "yes",
+    "",
+    "\ud800\0",
+    [],
+    [1, {}],
+    {"a": [2]},
+)
+
+
+def test_no_odd_value_anywhere_in_a_record_keeps_the_others_from_the_history(
+    store: EmbeddedStore, make_journal: MakeJournal
+) -> None:
+    records = (
+        _records.run_record(make_journal(1)),
+        _records.call_record(AgentCall("c", "codex", "m", 1, 0.5, "answered", 1, 2, 0.1, 1, 1, "goal")),
+        _records.recommendations_record([RecommendationRecord("r", "k", "t", "p", "f", 1)]),
+    )
+    count = 0
+    for record in records:
+        for number, line in enumerate(record.lines):
+            for name in line:
+                for value in ODD_VALUES:
+                    lines = [json.loads(_records._line(one)) for one in record.lines]
+                    lines[number][name] = value
+                    count += 1
+                    put_record(_folder(store), record.kind, f"{name}-{number}-{count}", *lines)
+        for value in ODD_VALUES:
+            count += 1
+            put_record(_folder(store), record.kind, value, *record.lines[:0], *json.loads("[{}]"))
+    store.record_run(make_journal(7, title="the good one"))
+
+    found = store.history()
+
+    assert "the good one" in {experiment.title for experiment in found.experiments}
+    aside = _records.set_aside_files(_folder(store))
+    assert all(path.with_suffix(".reason").read_text().strip() for path in aside)
+    assert 100 < len(aside) < count - 100
+    assert _records.pending(_folder(store)) == []
+    assert store.rebuild() == found.runs
+
+
+@pytest.mark.parametrize("what", ["pipe", "device", "link", "folder", "huge"])
+def test_what_is_no_regular_file_is_set_aside(store: EmbeddedStore, make_journal: MakeJournal, what: str) -> None:
+    store.record_run(make_journal())
+    path = _folder(store) / "runs" / "odd.ndjson"
+    if what == "pipe":
+        os.mkfifo(path)
+    elif what == "folder":
+        path.mkdir()
+    elif what == "huge":
+        path.touch()
+        os.truncate(path, 3 << 30)
+    else:
+        path.symlink_to({"device": "/dev/zero", "link": _folder(store) / "runs"}[what])
+
+    assert store.history().runs == 1
+    (aside,) = _records.set_aside_files(_folder(store))
+    assert aside.name == "odd.ndjson"
+    assert aside.with_suffix(".reason").read_text()
+
+
+def test_a_file_that_was_set_aside_is_not_lost_to_the_next_of_its_name(store: EmbeddedStore) -> None:
+    runs = _folder(store) / "runs"
+    runs.mkdir(parents=True)
+    for content in (b"one", b"two"):
+        (runs / "a.ndjson").write_bytes(content)
+        store.history()
+    (runs / "a.ndjson").mkdir()
+    store.history()
+
+    aside = _records.set_aside_files(_folder(store))
+    assert {path.read_bytes() for path in aside if path.is_file()} == {b"one", b"two"}
+    assert [path.name for path in aside] == ["a-1.ndjson", "a-2.ndjson", "a.ndjson"]
+
+
 def test_a_mended_file_comes_back_with_a_rebuild(store: EmbeddedStore, make_journal: MakeJournal) -> None:
     store.record_run(make_journal(1))
     (file,) = _records.pending(_folder(store))
@@ -239,6 +339,88 @@ def test_the_index_is_made_anew_from_the_files(
         assert found.actions[0].runs == before.actions[0].runs + 1
         assert "is made anew" in caplog.text
     assert store.agent_calls()[0].call_id == "c1"
+
+
+def test_an_index_that_is_changed_anywhere_gives_the_right_answer_or_is_made_anew(
+    store: EmbeddedStore, make_journal: MakeJournal, caplog: pytest.LogCaptureFixture
+) -> None:
+    for number in range(3):
+        store.record_run(make_journal(number))
+    right = store.history()
+    index = _folder(store) / _index.NAME
+    good = index.read_bytes()
+    rebuilt = 0
+    for place in range(40):
+        start = place * (len(good) - 200) // 40
+        index.write_bytes(good[:start] + bytes(byte ^ 0xFF for byte in good[start : start + 200]) + good[start + 200 :])
+        caplog.clear()
+        assert store.history() == right
+        rebuilt += "is made anew" in caplog.text
+    assert 5 < rebuilt < 40
+
+
+def test_a_damaged_block_that_only_a_query_reads_is_found(
+    store: EmbeddedStore, make_journal: MakeJournal, make_step: MakeStep, caplog: pytest.LogCaptureFixture
+) -> None:
+    noise = random.Random(1).randbytes(400_000).hex()  # noqa: S311 - no secret
+    steps = tuple(make_step(output=noise[start : start + 90_000]) for start in range(0, 720_000, 90_000))
+    store.record_run(make_journal(method=steps))
+    right = store.history()
+    index = _folder(store) / _index.NAME
+    good = index.read_bytes()
+    for block in range(12_288, len(good), 262_144):  # after the three headers
+        index.write_bytes(
+            good[: block + 5000]
+            + bytes(~byte & 0xFF for byte in good[block + 5000 : block + 5100])
+            + good[block + 5100 :]
+        )
+        assert store.query("SELECT sum(length(output)) FROM activity_results").rows == ((720_000,),)
+        if "is made anew" in caplog.text:
+            break
+    assert "Corrupt database file" in caplog.text
+    assert store.history() == right
+
+
+def test_an_index_that_is_a_pipe_is_made_anew(store: EmbeddedStore, make_journal: MakeJournal) -> None:
+    store.record_run(make_journal())
+    store.history()
+    index = _folder(store) / _index.NAME
+    index.unlink()
+    os.mkfifo(index)
+
+    assert store.history().runs == 1
+    assert index.is_file()
+
+
+def test_a_full_disk_leaves_no_half_made_index(store: EmbeddedStore, make_journal: MakeJournal) -> None:
+    store.record_run(make_journal())
+    script = f"""
+import resource, signal
+from tumult_core.exceptions import StoreError
+from tumult_core.store import open_store
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+try:
+    open_store({store.location!r}).history()
+except StoreError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+
+    assert "cannot be used" in done.stdout
+    assert sorted(path.name for path in _folder(store).iterdir()) == ["index.lock", "runs"]
+    assert store.history().runs == 1
+
+
+def test_a_folder_whose_name_looks_like_another_engines_is_a_folder(
+    make_journal: MakeJournal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    store = EmbeddedStore(Path("sqlite:history"))
+    store.record_run(make_journal())
+
+    assert store.history().runs == 1
+    assert store.query("SELECT count(*) FROM experiments").rows == ((1,),)
 
 
 @pytest.mark.parametrize(

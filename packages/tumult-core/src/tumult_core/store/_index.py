@@ -44,15 +44,9 @@ T = TypeVar("T")
 NAME, LOCK_NAME, DRAFT_NAME = "index.duckdb", "index.lock", "index.new.duckdb"
 STORAGE_VERSION = "v1.4.0"  # the oldest DuckDB that this distribution asks for can read the file
 BATCH_BYTES = 4_000_000
-# What DuckDB raises for a file that is damaged, of a newer storage format, or that holds other tables than ours.
-_DAMAGE = (
-    duckdb.IOException,
-    duckdb.SerializationException,
-    duckdb.InternalException,
-    duckdb.FatalException,
-    duckdb.CatalogException,
-    duckdb.BinderException,
-)
+# Not a sign of damage. Whatever else DuckDB raises over statements of ours is: a file that is cut off, changed in a
+# block (its bare Error), of a newer storage format, or that holds other tables than ours.
+_TROUBLE = (duckdb.OutOfMemoryException, duckdb.InterruptException)
 _log = logging.getLogger("tumult_core.store")
 
 
@@ -78,8 +72,8 @@ def read(
             lock.shared()
         try:
             return _look(folder, look, threads)
-        except (_Stale, *_DAMAGE) as error:
-            _refuse_if_in_use(folder, error)
+        except (_Stale, duckdb.Error) as error:
+            _refuse_unless_damaged(folder, error)
             lock.exclusive()
             _rebuild(folder, _reason(error))
             lock.shared()
@@ -114,6 +108,8 @@ def _locked(folder: Path, timeout_s: float) -> Iterator[Lock]:
 
 def connect(path: Path, *, read_only: bool, threads: int | None = None) -> DuckDBPyConnection:
     """Open an index. The caller holds the lock."""
+    if path.exists() and not path.is_file():  # the engine would wait for a pipe
+        raise duckdb.Error("it is not a regular file")
     config: dict[str, Any] = {
         "memory_limit": "400MB",
         "autoinstall_known_extensions": False,
@@ -123,7 +119,8 @@ def connect(path: Path, *, read_only: bool, threads: int | None = None) -> DuckD
         config["threads"] = threads
     if not read_only:
         config["storage_compatibility_version"] = STORAGE_VERSION
-    return duckdb.connect(str(path), read_only=read_only, config=config)
+    # Absolute: a name such as `sqlite:x` would be taken for another engine's.
+    return duckdb.connect(str(path.absolute()), read_only=read_only, config=config)
 
 
 def _look(folder: Path, look: Callable[[DuckDBPyConnection], T], threads: int | None) -> T:
@@ -145,8 +142,8 @@ def _fold(folder: Path) -> None:
         return _rebuild(folder, "it is missing" if any(_records.kept(folder)) else "")
     try:
         _take(folder, index, _records.pending(folder))
-    except _DAMAGE as error:
-        _refuse_if_in_use(folder, error)
+    except duckdb.Error as error:
+        _refuse_unless_damaged(folder, error)
         _rebuild(folder, _reason(error))
     return None
 
@@ -157,12 +154,15 @@ def _rebuild(folder: Path, reason: str) -> None:
         _log.warning("the index of the history %s is made anew from its record files: %s", folder, reason)
     draft = folder / DRAFT_NAME
     _remove(draft)
-    with closing(connect(draft, read_only=False)) as connection:
-        for statement in create_statements():
-            connection.execute(statement)
-    _take(folder, draft, [*_records.kept(folder), *_records.pending(folder)], put_away=False)
-    _remove(folder / NAME)
-    draft.rename(folder / NAME)
+    try:
+        with closing(connect(draft, read_only=False)) as connection:
+            for statement in create_statements():
+                connection.execute(statement)
+        _take(folder, draft, [*_records.kept(folder), *_records.pending(folder)], put_away=False)
+        _remove(folder / NAME)
+        draft.rename(folder / NAME)
+    finally:  # on a full disk it must not stay
+        _remove(draft)
     _take(folder, folder / NAME, _records.pending(folder))
 
 
@@ -180,6 +180,7 @@ def _take(folder: Path, index: Path, paths: Iterable[Path], *, put_away: bool = 
             _insert(connection, batch)
             taken += [(path, record.kind, record.id, started_at_ns(record)) for path, record, _ in batch]
         connection.commit()
+        connection.execute("CHECKPOINT")  # closing does it, too, but says nothing where the disk is full
     if not put_away or not taken:
         return
     with closing(connect(index, read_only=True)) as connection:
@@ -239,8 +240,10 @@ def _held(connection: DuckDBPyConnection, records: Iterable[tuple[str, str]]) ->
     return held
 
 
-def _refuse_if_in_use(folder: Path, error: Exception) -> None:
-    """Tell a program that holds the file without our lock, such as a DuckDB shell, from a damaged file."""
+def _refuse_unless_damaged(folder: Path, error: Exception) -> None:
+    """Tell trouble, and a program that holds the file without our lock such as a DuckDB shell, from a damaged file."""
+    if isinstance(error, _TROUBLE):
+        raise error
     if "Could not set lock" in str(error):  # DuckDB has no type of its own for it
         raise StoreError(
             f"the index {folder / NAME} is held open by another program: {_reason(error)}",

@@ -25,10 +25,15 @@ def query(index: Path, sql: str, *, max_rows: int, timeout_s: float) -> Table:
     """Answer one statement; the caller holds the index's lock.
 
     Raises:
+        duckdb.Error: the index is damaged.
         StoreError: the statement is refused, wrong, or takes too long or too much.
     """
     request = {"index": str(index), "sql": sql, "max_rows": max_rows, "timeout_s": timeout_s}
     answer = _ask(json.dumps(request), timeout_s)
+    if answer.get("damaged"):
+        import duckdb
+
+        raise duckdb.Error(answer["error"])
     if "error" in answer:
         raise StoreError(f"the query failed: {one_line(str(answer['error']), 1000)}")
     rows = tuple(tuple(row) for row in answer["rows"])

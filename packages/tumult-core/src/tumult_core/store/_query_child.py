@@ -1,8 +1,8 @@
 """The process that answers one statement which nobody vouches for: ``python -P -m tumult_core.store._query_child``.
 
 Reads a request from stdin, JSON: ``index``, ``sql``, ``max_rows``, ``timeout_s``. Writes the answer to stdout, JSON:
-``columns``, ``rows``, ``notes`` and ``truncated``, or ``error``. The caller holds the index's lock, and ends this
-process when the time is over: an interrupt does not stop every function of the engine.
+``columns``, ``rows``, ``notes`` and ``truncated``, or ``error`` and ``damaged``. The caller holds the index's lock, and
+ends this process when the time is over: an interrupt does not stop every function of the engine.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ _CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": False,
 }
 _ALLOWED = {duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN}
+_DAMAGE = {duckdb.Error, duckdb.IOException, duckdb.SerializationException}  # the bare one is a block's wrong checksum
 _CHUNK_ROWS = 100
 
 
@@ -52,7 +53,7 @@ def main() -> None:
             connection.execute("SET lock_configuration = true")
             answer = _answer(connection, request["sql"], request["max_rows"])
     except (Refused, duckdb.Error) as error:
-        answer = {"error": str(error)}
+        answer = {"error": str(error), "damaged": type(error) in _DAMAGE}
     except MemoryError:
         answer = {"error": "it needs more memory than a query may have"}
     json.dump(answer, sys.stdout)

@@ -15,10 +15,12 @@ import re
 import secrets
 import time
 from collections.abc import Mapping
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import attrs
 
+from tumult_core._files import read_regular
 from tumult_core.exceptions import StoreError
 
 if TYPE_CHECKING:
@@ -32,8 +34,11 @@ VERSION = 1
 RUNS, CALLS, RECOMMENDATIONS = "runs", "agent-calls", "recommendations"
 FORMATS = {RUNS: "tumult-run", CALLS: "tumult-agent-call", RECOMMENDATIONS: "tumult-recommendations"}
 SET_ASIDE = "set-aside"
+MAX_ID_CHARACTERS = 1000
+MAX_BYTES = 256 << 20  # as much as a journal may have
 MAX_DOCUMENT_BYTES = 8 << 20
 """A longer line with a run is not read for its document, of which a megabyte is allowed as text."""
+_MONTH = re.compile(r"\d{4}-\d\d")
 _SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,119}")
 
 
@@ -139,15 +144,18 @@ def read(path: Path) -> Record:
         Unreadable: it is damaged, or of a newer format.
     """
     try:
-        head, _, body = path.read_bytes().partition(b"\n")
+        data = read_regular(path, MAX_BYTES, follow=False)
+        if len(data) > MAX_BYTES:
+            raise Unreadable(f"it has more than the {MAX_BYTES} bytes that are read")
+        head, _, body = data.partition(b"\n")
         header = json.loads(head.decode("ascii"))
         _check(header, FORMATS[kind_of(path)], body)
         lines = tuple(json.loads(line) for line in body.decode("ascii").splitlines())
-    except (ValueError, KeyError, TypeError, RecursionError, OSError) as error:
+    except (ValueError, LookupError, TypeError, RecursionError, OSError) as error:
         raise Unreadable(f"{type(error).__name__}: {error}") from error
     if not lines or len(lines) != header["lines"] or not all(isinstance(line, dict) for line in lines):
         raise Unreadable("not the lines that its header says")
-    return Record(kind_of(path), str(header["id"]), lines)
+    return Record(kind_of(path), header["id"], lines)
 
 
 def read_document(folder: Path, identifier: str, started_at_ns: int) -> Mapping[str, Any] | None:
@@ -172,6 +180,17 @@ def _check(header: Mapping[str, Any], expected: str, body: bytes) -> None:
         raise Unreadable(f"its format version is {header['version']}; this Tumult reads up to {VERSION}")
     if header["sha256"] != _digest(body):
         raise Unreadable("its content is not what was written: the checksum differs")
+    if (
+        not isinstance(header["id"], str)
+        or not 0 < len(header["id"]) <= MAX_ID_CHARACTERS
+        or not _is_utf8(header["id"])
+    ):
+        raise Unreadable(f"its id is {header['id']!r:.80}")
+
+
+def _is_utf8(text: str) -> bool:
+    """Tell whether a database takes a text as it is: halves of surrogate pairs are none."""
+    return not any("\ud800" <= char <= "\udfff" for char in text)
 
 
 def kind_of(path: Path) -> str:
@@ -187,7 +206,7 @@ def pending(folder: Path) -> list[Path]:
 def kept(folder: Path) -> Iterator[Path]:
     """Give the record files that were put away by month, once an index held them."""
     for kind in FORMATS:
-        for month in sorted(place for place in _listed(folder / kind) if place.is_dir()):
+        for month in sorted(place for place in _listed(folder / kind) if _MONTH.fullmatch(place.name)):
             yield from _records_in(month)
 
 
@@ -198,7 +217,7 @@ def _records_in(folder: Path) -> list[Path]:
 def _listed(folder: Path) -> list[Path]:
     try:
         return list(folder.iterdir())
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return []
 
 
@@ -217,8 +236,15 @@ def set_aside(folder: Path, path: Path, reason: str) -> None:
     """Move a file that cannot be read out of the way and write its reason beside it."""
     place = folder / SET_ASIDE / kind_of(path)
     place.mkdir(parents=True, exist_ok=True, mode=0o700)
-    (place / f"{path.stem}.reason").write_text(f"{reason}\n", encoding="utf-8", errors="replace")
-    path.rename(place / path.name)
+    target = _free_name(place / path.name)
+    target.with_suffix(".reason").write_text(f"{reason}\n", encoding="utf-8", errors="replace")
+    path.rename(target)
+
+
+def _free_name(path: Path) -> Path:
+    """Give the name with a number where there is one already: what was set aside before is not lost either."""
+    names = (path if not number else path.with_stem(f"{path.stem[:200]}-{number}") for number in count())
+    return next(name for name in names if not os.path.lexists(name))
 
 
 def set_aside_files(folder: Path) -> list[Path]:

@@ -11,6 +11,7 @@ import math
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from tumult_core._text import one_line
 from tumult_core.store._records import CALLS, RECOMMENDATIONS, RUNS, Record, Unreadable
 
 if TYPE_CHECKING:
@@ -61,6 +62,9 @@ KEYS = {
 }
 """The table and column that tell whether a record is in the index."""
 
+# What Python raises for a value of another type or size than is expected.
+ODD = (TypeError, ValueError, AttributeError, LookupError, ArithmeticError, RecursionError)
+
 Rows = dict[str, list[dict[str, Any]]]
 
 
@@ -82,7 +86,10 @@ def rows_of(record: Record) -> Rows:
     Raises:
         Unreadable: something that must be there is not, or is of another type.
     """
-    return {table: [_conform(table, row) for row in rows] for table, rows in _ROWS[record.kind](record).items()}
+    try:
+        return {table: [_conform(table, row) for row in rows] for table, rows in _ROWS[record.kind](record).items()}
+    except ODD as error:
+        raise Unreadable(f"{type(error).__name__}: {one_line(str(error), 200)}") from error
 
 
 def started_at_ns(record: Record) -> int:
@@ -110,7 +117,7 @@ def _run_rows(record: Record) -> Rows:
 
 
 def _call_rows(record: Record) -> Rows:
-    return {"agent_calls": [dict(line) for line in record.lines]}
+    return {"agent_calls": [{**line, "call_id": record.id} for line in record.lines[:1]]}
 
 
 def _recommendation_rows(record: Record) -> Rows:
@@ -129,8 +136,10 @@ def _conform(table: str, row: Mapping[str, Any]) -> dict[str, Any]:
             value = row.get(name)
             if value is None and required:
                 raise Unreadable(f"{table}.{name} is missing")
-            conformed[name] = None if value is None else cast(value)
-    except (TypeError, ValueError, AttributeError) as error:
+            conformed[name] = converted = None if value is None else cast(value)
+            if converted is None and required:
+                raise ValueError(value)
+    except ODD as error:
         raise Unreadable(f"{table}.{name} is {row.get(name)!r:.80}") from error
     return conformed
 
