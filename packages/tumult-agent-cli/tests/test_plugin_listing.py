@@ -275,6 +275,19 @@ def test_the_working_directory_brings_nothing(site: SiteDir, tmp_path: Path) -> 
     assert "hostile" in listed_by(cwd=site.path, PYTHONPATH=str(site.path))
 
 
+def test_a_working_directory_that_is_gone_is_no_error(
+    site: SiteDir, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    monkeypatch.setattr(sys, "path", ["", "relative", *sys.path])
+
+    before = list_candidates("tumult.agent_adapters").candidates
+    monkeypatch.chdir(tmp_path)
+    assert list_candidates("tumult.agent_adapters").candidates == before
+
+
 def test_a_site_directory_as_working_directory_is_still_one(tmp_path: Path) -> None:
     venv = tmp_path / "venv"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", venv], check=True)

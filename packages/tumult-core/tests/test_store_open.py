@@ -93,3 +93,49 @@ def test_two_stores_of_one_scheme_are_said(install: Install) -> None:
         site = install(f"{name}-store", {"tumult.stores": {"acme": module}}, {module: STORE})
 
     assert "neither wins" in opened(site, "acme://host/db").stderr
+
+
+@pytest.mark.parametrize(
+    ("location", "reason"),
+    [
+        ("~nobody-of-that-name/x", "no such user"),
+        ("loop", "symbolic link"),
+        ("loop/below", "symbolic link"),
+        ("file", "is not a folder"),
+        ("file/below", "Not a directory"),
+        ("dangling", "leads nowhere"),
+        ("dangling/below", "leads nowhere"),
+        ("/dev/null", "is not a folder"),
+        ("not-\udcff-utf-8", "UTF-8"),
+        ("null-\0", "null"),
+        ("long" * 100, "File name too long"),
+    ],
+)
+def test_a_place_that_can_be_no_folder_is_an_error_with_advice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, location: str, reason: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("loop").symlink_to("loop")
+    Path("dangling").symlink_to("nowhere")
+    Path("file").touch()
+
+    with pytest.raises(StoreError, match=reason) as caught:
+        open_store(location)
+    assert "TUMULT_STORE" in caught.value.hint
+
+
+def test_a_place_in_a_working_folder_that_is_gone_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+
+    with pytest.raises(StoreError, match="the working folder is gone"):
+        open_store("history")
+    assert open_store(str(tmp_path / "history")).history().condition == "missing"
+
+
+def test_a_link_to_a_folder_is_one(tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    (tmp_path / "link").symlink_to("there")
+
+    assert open_store(str(tmp_path / "link" / "new")).history().condition == "missing"

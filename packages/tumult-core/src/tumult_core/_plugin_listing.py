@@ -116,7 +116,10 @@ def _order(candidate: Candidate) -> tuple[str, str]:
 def _search_path(path: Sequence[str] | None) -> list[str]:
     """Give the entries to look at, each folder once, without a working directory that nobody asked for."""
     entries = list(sys.path if path is None else path)
-    if path is None and not _is_asked_for(here := os.path.realpath(os.curdir)):
+    here = _working_directory()
+    if not here:  # it was removed: what is relative to it is gone, too
+        entries = [entry for entry in entries if os.path.isabs(entry)]
+    elif path is None and not _is_asked_for(here):
         # Site directories and editable installs come after the standard library; before it the working directory
         # stands by -m, -c or an empty entry of PYTHONPATH.
         library = os.path.dirname(os.__file__)
@@ -124,6 +127,13 @@ def _search_path(path: Sequence[str] | None) -> list[str]:
         entries = [e for i, e in enumerate(entries) if i > stop or os.path.realpath(e) != here]
     unique = {os.path.realpath(entry): os.path.abspath(entry) for entry in reversed(entries)}
     return list(reversed(unique.values()))
+
+
+def _working_directory() -> str:
+    try:
+        return os.path.realpath(os.curdir)
+    except FileNotFoundError:
+        return ""
 
 
 def _is_asked_for(here: str) -> bool:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tumult_core.exceptions import StoreError
 from tumult_core.store import _records
+from tumult_core.store._place import why_no_folder
 from tumult_core.store.values import AgentCall, History, RecommendationRecord, Table
 
 if TYPE_CHECKING:
@@ -30,8 +31,8 @@ class EmbeddedStore:
     """
 
     def __init__(self, folder: Path, *, lock_timeout_s: float = 30.0, threads: int | None = None) -> None:
-        if folder.exists() and not folder.is_dir():
-            raise StoreError(f"the history {folder} is not a folder", hint="name a folder with --store or TUMULT_STORE")
+        if reason := why_no_folder(folder):
+            raise StoreError(f"the history {folder} {reason}", hint="name a folder with --store or TUMULT_STORE")
         self.location = str(folder)
         self._folder = folder
         self._lock_timeout_s = lock_timeout_s

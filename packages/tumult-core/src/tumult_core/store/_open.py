@@ -36,7 +36,18 @@ def open_store(location: str | None = None) -> Store:
         return _served(where, url[1].lower())
     from tumult_core.store._embedded import EmbeddedStore
 
-    return EmbeddedStore(Path(where).expanduser())
+    return EmbeddedStore(_folder(where))
+
+
+def _folder(where: str) -> Path:
+    """Give the folder, with the home of a user in place of ``~``."""
+    try:
+        return Path(where).expanduser()
+    except RuntimeError as error:  # pathlib's way to say it
+        from tumult_core.exceptions import StoreError
+
+        hint = f"name a folder with --store or {VARIABLE}"
+        raise StoreError(f"the history {where} cannot be used: there is no such user, or no home", hint=hint) from error
 
 
 def _served(url: str, scheme: str) -> Store:
