@@ -259,6 +259,8 @@ def test_whole_numbers_are_taken_for_fractions_and_the_reverse_where_they_are_wh
         (("action", "acton"), "method[0].activity_type", "bad-value", "action"),
         (("path: x", "path: x\n      timeout: 5"), "method[0].provider.timeout", "unknown-key", "timeout_s"),
         (("path: x", "path: x\n      timeout_s: -1"), "method[0].provider.timeout_s", "out-of-range", ""),
+        (("path: x", "path: x\n      timeout_s: 604801"), "method[0].provider.timeout_s", "out-of-range", ""),
+        (("path: x", "path: x\n    pause_after_s: 1e10"), "method[0].pause_after_s", "out-of-range", ""),
         (
             ("path: x", 'path: x\n      timeout_s: "5"'),
             "method[0].provider.timeout_s",
@@ -394,7 +396,7 @@ def test_everything_survives_the_way_to_text_and_back() -> None:
 
 
 _NAMES = st.text(min_size=1, max_size=6).filter(str.strip)
-_SECONDS = st.floats(0, 1e6)
+_SECONDS = st.floats(0, 604_800)
 _ANY = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner, max_size=2),

@@ -465,3 +465,50 @@ def test_run_ids_are_uuids_of_version_7_in_the_order_of_time() -> None:
     assert (first.version, first.variant) == (7, uuid.RFC_4122)
     assert first.int >> 80 < second.int >> 80
     assert abs((first.int >> 80) / 1000 - time.time()) < 60
+
+
+# --- nothing costs the rollbacks -------------------------------------------------------------------------------------
+
+HUGE = "9" * 400
+
+
+@pytest.mark.parametrize("tolerance", [RangeTolerance(0, 5), ExactTolerance(1.5), ExactTolerance(int(HUGE))])
+def test_a_number_that_no_float_can_hold_is_compared(tolerance: Any) -> None:
+    journal = run(probe("huge", f"echo {HUGE}", tolerance=tolerance), rollbacks=(action("undo", "echo undone"),))
+    met = tolerance == ExactTolerance(int(HUGE))
+    assert (journal.status, journal.method[0].tolerance_met) == (
+        RunStatus.COMPLETED if met else RunStatus.DEVIATED,
+        met,
+    )
+    assert bool(journal.rollbacks) is not met
+
+
+@pytest.mark.parametrize("change", [{"pause_before_s": 1e10}, {"pause_after_s": 1e10}, {"timeout_s": 1e10}])
+def test_a_wait_of_centuries_is_refused_before_anything_runs(change: dict[str, float], tmp_path: Path) -> None:
+    with pytest.raises(DocumentError, match="must be 604800 or less"):
+        run(action("first", f"touch {tmp_path}/first"), action("waits", "true", **change))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_any_wait_can_be_waited_for() -> None:
+    cancellation = Cancellation()
+    threading.Timer(0.1, cancellation.cancel, ("the test",)).start()
+    assert cancellation.wait(1e300)
+
+
+@pytest.mark.parametrize("broken", ["_perform.evaluate", "_perform.tolerance_data", "_run.run_method", "_run.recover"])
+def test_a_bug_in_the_engine_costs_neither_rollbacks_nor_journal(monkeypatch: pytest.MonkeyPatch, broken: str) -> None:
+    def fails(looked_at: Any, *_: Any, **__: Any) -> None:
+        if looked_at is not None:
+            raise OverflowError("int too large to convert to float")
+
+    monkeypatch.setattr(f"tumult_core.{broken}", fails)
+    journal = run(
+        probe("act", "echo 1", tolerance=ExactTolerance(1)),
+        steady_state_hypothesis=holds("true"),
+        rollbacks=(action("undo", "echo undone"),),
+    )
+    assert [result.output for result in journal.rollbacks] == ["undone"]
+    assert journal.status in {RunStatus.FAILED, RunStatus.DEVIATED}
+    told = [*journal.notes, *(result.error for result in journal.activities)]
+    assert [text for text in told if text and "int too large" in text]

@@ -10,6 +10,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 
+def waitable(timeout_s: float | None) -> float | None:
+    """Give a time limit as locks take it: more than three centuries is an error for them."""
+    return None if timeout_s is None else min(timeout_s, threading.TIMEOUT_MAX)
+
+
 class Cancellation:
     """A flag that is raised once, with a reason, and wakes whoever waits for it.
 
@@ -45,7 +50,7 @@ class Cancellation:
 
     def wait(self, timeout_s: float | None = None) -> bool:
         """Wait until it is raised, at most ``timeout_s`` seconds, and tell whether it was."""
-        return self._event.wait(timeout_s)
+        return self._event.wait(waitable(timeout_s))
 
     @contextmanager
     def subscribed(self, callback: Callable[[], None]) -> Iterator[None]:

@@ -11,7 +11,7 @@ from attrs import evolve, field, frozen
 
 from tumult_core import toon
 from tumult_core._journal_data import journal_from_data, journal_to_data
-from tumult_core.exceptions import DocumentError, JournalError
+from tumult_core.exceptions import JournalError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,7 +28,7 @@ class Reservation:
 
     Attributes:
         path: where the journal goes.
-        claimed: the path did not exist, and was claimed by an empty file.
+        claimed: the path did not exist, and was claimed by an empty file; it is all that a killed run leaves.
     """
 
     path: Path
@@ -37,7 +37,7 @@ class Reservation:
 
     @classmethod
     def make(cls, path: Path, *, force: bool = False) -> Reservation:
-        """Claim ``path`` by creating it, and a draft beside it.
+        """Claim ``path`` by creating it, once a draft could be created beside it.
 
         Raises:
             JournalError: it exists and ``force`` is not set, it is no regular file, or its folder cannot be written.
@@ -46,10 +46,9 @@ class Reservation:
         draft = path.with_name(f".tumult-{secrets.token_hex(8)}.tmp")
         try:
             _create(draft)
+            draft.unlink()
             return cls(path, _claim(path, force), draft)
         except (OSError, JournalError) as error:
-            with suppress(OSError):
-                draft.unlink(missing_ok=True)
             raise _journal_error(path, error) from error
 
     def write(self, journal: Journal) -> None:
@@ -60,12 +59,13 @@ class Reservation:
         """
         try:
             data = toon.dumps_document(journal_to_data(journal), source=str(self.path))
+            _create(self._draft)
             with self._draft.open("wb") as stream:
                 stream.write(data)
                 stream.flush()
                 os.fsync(stream.fileno())
             self._draft.replace(self.path)
-        except (OSError, DocumentError) as error:
+        except Exception as error:
             self.release()
             raise _journal_error(self.path, error) from error
 
@@ -85,7 +85,8 @@ def _claim(path: Path, force: bool) -> bool:
             raise JournalError(f"{path} is no regular file", hint="name another one with --journal-path") from None
         if not force:
             hint = "name another one with --journal-path, or overwrite it with --force"
-            raise JournalError(f"{path} exists already", hint=hint) from None
+            empty = "" if path.stat().st_size else " and is empty: a run writes it now, or was killed"
+            raise JournalError(f"{path} exists already{empty}", hint=hint) from None
         return False
     return True
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import asdict, frozen
 
 from tumult_core import providers
+from tumult_core._schema import RECORDS
 from tumult_core._tolerance import Verdict, evaluate
 from tumult_core.events import Emitter, EventKind, RunEvent
 from tumult_core.experiment import ExactTolerance, HttpProvider, JsonPathTolerance, RangeTolerance, RegexTolerance
@@ -56,8 +57,19 @@ def perform(
 ) -> ActivityResult:
     """Perform ``activity`` and give what it did, secrets masked.
 
-    A cancellation before it starts makes it ``skipped``, one while it runs ``cancelled``.
+    A cancellation before it starts makes it ``skipped``, one while it runs ``cancelled``. Whatever is wrong in
+    the engine itself fails this step and no other: a bug in one must not cost the rollbacks of the others.
     """
+    started_at_ns = time.time_ns()
+    try:
+        return _perform(activity, phase, setting, cancellation, default_timeout_s)
+    except Exception as error:  # noqa: BLE001 - see above
+        return _broken(activity, phase, setting, error, started_at_ns)
+
+
+def _perform(
+    activity: Activity, phase: Phase, setting: Setting, cancellation: Cancellation, default_timeout_s: float | None
+) -> ActivityResult:
     identity = providers.describe(activity.provider, setting.catalog)
     if cancellation.wait(activity.pause_before_s):
         return _finish(activity, phase, identity, _SKIPPED, setting, time.time_ns(), 0)
@@ -73,6 +85,33 @@ def perform(
     return result
 
 
+def _broken(activity: Activity, phase: Phase, setting: Setting, error: Exception, started_at_ns: int) -> ActivityResult:
+    """Give the least that can be said of a step."""
+    result = ActivityResult(
+        name=setting.masker.text(activity.name),
+        activity_type=str(activity.activity_type),
+        phase=phase,
+        status=ActivityStatus.FAILED,
+        provider_kind=RECORDS[type(activity.provider)].tag or "",
+        plugin=None,
+        function=None,
+        arguments=None,
+        exit_code=None,
+        output=None,
+        error=setting.masker.text(_bug(error)),
+        tolerance=None,
+        tolerance_met=None if activity.tolerance is None else False,
+        started_at_ns=started_at_ns,
+        duration_ms=(time.time_ns() - started_at_ns) // 1_000_000,
+    )
+    setting.emit(RunEvent(EventKind.STEP_FINISHED, phase, result.name, result))
+    return result
+
+
+def _bug(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}; this is a bug in Tumult, please report it"
+
+
 def ok(result: ActivityResult) -> bool:
     """Tell whether a step did its work and was within its tolerance."""
     return result.status is ActivityStatus.SUCCEEDED and result.tolerance_met is not False
@@ -85,7 +124,7 @@ def _execute(activity: Activity, call: providers.Call) -> Outcome:
     try:
         return providers.execute(activity.provider, call)
     except Exception as error:  # noqa: BLE001 - a bug in one step must not cost the rollbacks of the others
-        return providers.Outcome.failed(f"{type(error).__name__}: {error}")
+        return providers.Outcome.failed(_bug(error))
 
 
 def _finish(
@@ -135,7 +174,10 @@ def _verdict(activity: Activity, outcome: Outcome) -> Verdict | None:
     if outcome.status is not ActivityStatus.SUCCEEDED:
         return Verdict(False, "the step did not succeed")
     target = "status" if isinstance(activity.provider, HttpProvider) else None
-    return evaluate(activity.tolerance, outcome.output, outcome.text, default_target=target)
+    try:
+        return evaluate(activity.tolerance, outcome.output, outcome.text, default_target=target)
+    except Exception as error:  # noqa: BLE001 - what the step did is known, and must be kept
+        return Verdict(False, f"the tolerance could not be applied: {_bug(error)}")
 
 
 def tolerance_data(tolerance: Tolerance | None) -> dict[str, Any] | None:

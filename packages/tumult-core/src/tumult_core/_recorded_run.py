@@ -1,4 +1,4 @@
-"""One run from a document to its record: reserve, read, check, run, write, remember."""
+"""One run from a document to its record: read, check, reserve, run, write, remember."""
 
 from __future__ import annotations
 
@@ -111,27 +111,27 @@ def run_file(request: RunRequest, on_event: Callable[[RunEvent], None] | None = 
     Raises:
         TumultError: it cannot be run; nothing was run.
     """
-    reservation = Reservation.make(request.journal_path, force=request.force) if request.journal_path else None
-    try:
-        experiment, catalog = _checked(request)
-        run = prepare_run(
-            experiment,
-            catalog=catalog,
-            variables=request.variables,
-            environ=os.environ,
-            rollback_strategy=request.rollback_strategy,
-            recovery_timeout_s=request.recovery_timeout_s,
-            on_event=on_event,
-        )
-        store = _store(request)
-    except BaseException:
-        if reservation:
-            reservation.release()
-        raise
+    experiment, catalog = _checked(request)
+    run = prepare_run(
+        experiment,
+        catalog=catalog,
+        variables=request.variables,
+        environ=os.environ,
+        rollback_strategy=request.rollback_strategy,
+        recovery_timeout_s=request.recovery_timeout_s,
+        on_event=on_event,
+    )
+    store = _store(request)
 
     def work() -> RecordedRun:
-        """Run and keep: a signal must not cost the record either."""
-        journal = run.execute()
+        """Reserve, run and keep, while signals are caught: none leaves an empty journal or costs the record."""
+        reservation = Reservation.make(request.journal_path, force=request.force) if request.journal_path else None
+        try:
+            journal = run.execute()
+        except BaseException:
+            if reservation:
+                reservation.release()
+            raise
         return RecordedRun(journal, _keep(journal, reservation, store, request.warn))
 
     return run_interruptible(work, run.interrupted_by, own_process=True)

@@ -130,17 +130,36 @@ class Run:
     rollbacks: tuple[ActivityResult, ...] = ()
     recovery_s: float | None = None
     notes: list[str] = field(factory=list)
+    broken: bool = False
     _signals: int = 0
 
     def execute(self) -> Journal:
         """Go through all phases."""
         started_at_ns, clock = time.time_ns(), time.monotonic()
+        self._try(self._experiment)
+        self._try(self._roll_back)
+        return self._journal(started_at_ns, round((time.monotonic() - clock) * 1000))
+
+    def _try(self, part: Callable[[], None]) -> None:
+        """Do one part of the run; nothing that goes wrong in it may cost the rollbacks or the journal."""
+        try:
+            part()
+        except Exception as error:  # noqa: BLE001 - see above
+            self.broken = True
+            self._note(
+                self.setting.masker.text(f"a bug in Tumult ended a part of the run: {type(error).__name__}: {error}")
+            )
+
+    def _experiment(self) -> None:
         self._look()
         if self.status not in {RunStatus.ABORTED, RunStatus.INTERRUPTED}:
             self._break()
-        if due(self.strategy, self.status, self.method):
+
+    def _roll_back(self) -> None:
+        # Where the engine itself broke, nobody knows what was started.
+        lost = self.broken and self.strategy is not RollbackStrategy.NEVER
+        if lost or due(self.strategy, self.status, self.method):
             self.rollbacks = run_rollbacks(self.resolved.rollbacks, self.setting, self.abandon)
-        return self._journal(started_at_ns, round((time.monotonic() - clock) * 1000))
 
     def interrupted_by(self, number: signal.Signals) -> None:
         """Take a signal: the first ends the run, the second is answered, the third gives up the rollbacks."""
@@ -162,7 +181,7 @@ class Run:
             return RunStatus.INTERRUPTED
         if self.before and not self.before.met:
             return RunStatus.ABORTED
-        if any(step.status in _BROKEN for step in self.method):
+        if self.broken or any(step.status in _BROKEN for step in self.method):
             return RunStatus.FAILED
         missed = any(step.tolerance_met is False for step in self.method)
         if missed or (self.after and not self.after.met):

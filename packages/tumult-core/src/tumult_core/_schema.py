@@ -27,7 +27,10 @@ from tumult_core._structure import (
 if TYPE_CHECKING:
     from tumult_core._reader import Reader
 
+# A week: what is longer is a slip, and far longer than any system call can wait for.
+MAX_WAIT_S = 604_800
 _SECONDS = number(minimum=0)
+_WAIT = number(minimum=0, maximum=MAX_WAIT_S)
 _POSITIVE = number(above=0)
 _TEXTS = list_of(text)
 _ARGUMENTS = map_of(anything)
@@ -37,11 +40,11 @@ _INLINE_VALUE = Record(model.InlineValue, {"value": anything}, "inline")
 _FILE_VALUE = Record(model.FileValue, {"path": name}, "file")
 _ENV_SECRET = Record(model.EnvValue, {"key": name}, "env")
 
-_CALL = {"arguments": _ARGUMENTS, "timeout_s": _SECONDS}
+_CALL = {"arguments": _ARGUMENTS, "timeout_s": _WAIT}
 _PROVIDERS = (
     Record(
         model.ProcessProvider,
-        {"path": name, "arguments": _TEXTS, "env": map_of(text), "timeout_s": _SECONDS},
+        {"path": name, "arguments": _TEXTS, "env": map_of(text), "timeout_s": _WAIT},
         "process",
     ),
     Record(model.NativeProvider, {"plugin": name, "function": name, **_CALL}, "native"),
@@ -53,7 +56,7 @@ _PROVIDERS = (
             "url": name,
             "headers": map_of(text),
             "body": anything,
-            "timeout_s": _SECONDS,
+            "timeout_s": _WAIT,
             "follow_redirects": boolean,
             "verify_tls": boolean,
         },
@@ -81,8 +84,8 @@ _ACTIVITY = Record(
         "activity_type": one_of(model.ActivityType),
         "provider": _PROVIDER,
         "tolerance": union_of(*_TOLERANCES),
-        "pause_before_s": _SECONDS,
-        "pause_after_s": _SECONDS,
+        "pause_before_s": _WAIT,
+        "pause_after_s": _WAIT,
         "background": boolean,
         "label_selector": text,
     },

@@ -59,7 +59,7 @@ def boolean(reader: Reader, path: str, value: Any) -> bool | None:
     return None
 
 
-def number(*, minimum: float = -math.inf, above: float = -math.inf) -> Convert:
+def number(*, minimum: float = -math.inf, above: float = -math.inf, maximum: float = math.inf) -> Convert:
     """Take a finite number, as a float."""
 
     def convert(reader: Reader, path: str, value: Any) -> float | None:
@@ -71,6 +71,8 @@ def number(*, minimum: float = -math.inf, above: float = -math.inf) -> Convert:
             reader.error(path, "out-of-range", "must be a finite number")
         elif found < minimum:
             reader.error(path, "out-of-range", f"must be {minimum:g} or more, not {found:g}")
+        elif found > maximum:
+            reader.error(path, "out-of-range", f"must be {maximum:g} or less, not {found:g}")
         elif found <= above:
             reader.error(path, "out-of-range", f"must be more than {above:g}, not {found:g}")
         return found

@@ -16,6 +16,7 @@ from typing import IO, TYPE_CHECKING
 from attrs import frozen
 
 from tumult_core import _children
+from tumult_core._cancellation import waitable
 from tumult_core._output import cut
 from tumult_core.exceptions import TumultError
 
@@ -137,7 +138,7 @@ def _wait(process: subprocess.Popen[bytes], timeout_s: float | None, cancellatio
 
     threading.Thread(target=reap, daemon=True, name="tumult-reap").start()
     with cancellation.subscribed(wake.set):
-        wake.wait(timeout_s)
+        wake.wait(waitable(timeout_s))
     if process.poll() is not None:
         return Ending.EXITED
     return Ending.CANCELLED if cancellation.cancelled else Ending.TIMEOUT

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
@@ -81,8 +80,8 @@ def same(left: Any, right: Any) -> bool:
 
 
 def _within(value: Any, low: float, high: float) -> bool:
-    number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-    return number and low <= value <= high
+    # Comparisons say no to NaN; ``math.isfinite`` raises for a whole number that no float can hold.
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and low <= value <= high
 
 
 def _verdict(met: bool, seen: Any, reason: str) -> Verdict:
