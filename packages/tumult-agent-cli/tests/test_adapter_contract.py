@@ -40,6 +40,7 @@ from tumult_agent_cli import (
     RateLimited,
     RawOutput,
     Usage,
+    probing,
     resolve_binary,
 )
 from tumult_agent_cli._text import clean, mask, one_line
@@ -65,7 +66,7 @@ class Reference(AgentCliAdapter):
     tested_versions = ("1.2.3",)
     program: ClassVar[str] = "reference"
     key: ClassVar[str] = "REFERENCE_API_KEY"
-    probe_s: ClassVar[float] = 1.0
+    probe_s: ClassVar[float] = 0.0
 
     _versions: ClassVar[dict[tuple[str, int, int], tuple[bool, str | None, str]]] = {}
 
@@ -123,7 +124,7 @@ class Reference(AgentCliAdapter):
             except OSError:
                 return None
             try:
-                code = process.wait(self.probe_s)
+                code = process.wait(self.probe_s or probing.VERSION_LIMIT_S)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()

@@ -188,7 +188,7 @@ def version_probe_fails(bench: Bench, reply: Reply) -> None:
 def version_probe_hangs(bench: Bench, reply: Reply) -> None:
     """A version probe that does not end is ended, and nothing of it stays."""
     fake = bench.fake(version=reply)
-    within(bench.case.probe_limit_s, bench.detect, "detect(), with a CLI that hangs,")
+    bench.detect_in_time("a CLI that hangs")
     expect(not fake.alive(), "detect() leaves the hanging probe running")
 
 

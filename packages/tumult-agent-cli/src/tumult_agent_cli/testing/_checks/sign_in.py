@@ -6,7 +6,6 @@ import os
 from typing import TYPE_CHECKING
 
 from tumult_agent_cli.testing import _needs as needs
-from tumult_agent_cli.testing._bench import within
 from tumult_agent_cli.testing._check import check, expect
 from tumult_agent_cli.testing._fake import HANG, Reply
 from tumult_agent_cli.testing._samples import BAD_UTF8, SECRETS
@@ -70,7 +69,7 @@ def sign_in_may_be_unknown(bench: Bench, reply: Reply) -> None:
 def sign_in_probe_hangs(bench: Bench) -> None:
     """A sign-in probe that does not end is ended, and nothing of it stays."""
     fake = bench.fake(auth=HANG)
-    within(bench.case.probe_limit_s, bench.detect, "detect(), with a sign-in probe that hangs,")
+    bench.detect_in_time("a sign-in probe that hangs")
     expect(not fake.alive(), "detect() leaves the hanging sign-in probe running")
 
 
