@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
 
+from tumult_core._cancellation import Cancellation
 from tumult_core._tolerance import evaluate
 from tumult_core.experiment import ExactTolerance, JsonPathTolerance, RangeTolerance, RegexTolerance, Tolerance
 
@@ -84,6 +86,39 @@ def test_a_pattern_that_takes_for_ever_is_given_up(monkeypatch: pytest.MonkeyPat
     verdict = evaluate(RegexTolerance("(a|aa)+$"), "a" * 60 + "b")
     assert not verdict.met
     assert "took longer than 0.1 s" in verdict.reason
+
+
+@pytest.mark.parametrize("path", ["$..*..*..*..*..*", "$[?(@.a =~ '^(a|aa)+$')]", "$.x.`sub(/(a|aa)+$/, z)`"])
+def test_a_path_that_takes_for_ever_is_given_up(monkeypatch: pytest.MonkeyPatch, path: str) -> None:
+    monkeypatch.setattr("tumult_core._json_path.TIMEOUT_S", 1.5)
+    long = "a" * 60 + "b"
+    deep: Any = {"a": long}
+    for _ in range(12):
+        deep = {"a": deep, "b": [deep, 1, 2]}
+    output = [{"a": long}] if "?" in path else {"x": long, "deep": deep if ".." in path else 0}
+    started = time.monotonic()
+    verdict = evaluate(JsonPathTolerance(path, count=1), output)
+    assert not verdict.met
+    assert "took longer than 1.5 s" in verdict.reason
+    assert time.monotonic() - started < 20
+
+
+def test_a_path_that_takes_long_can_be_cancelled() -> None:
+    cancellation = Cancellation()
+    cancellation.cancel("the test")
+    verdict = evaluate(
+        JsonPathTolerance("$[?(@.a =~ '^(a|aa)+$')]"), [{"a": "a" * 60 + "b"}], cancellation=cancellation
+    )
+    assert not verdict.met
+    assert "cancelled" in verdict.reason
+
+
+def test_a_path_finds_what_is_deep() -> None:
+    output: Any = {"leaf": "\x1b ü"}
+    for _ in range(30):
+        output = {"a": output}
+    assert evaluate(JsonPathTolerance("$..leaf", value="\x1b ü"), output).met
+    assert evaluate(JsonPathTolerance("$..a", count=30), output).met
 
 
 def test_a_value_for_several_matches_holds_for_each() -> None:

@@ -72,7 +72,7 @@ def _perform(
 ) -> ActivityResult:
     identity = providers.describe(activity.provider, setting.catalog)
     if cancellation.wait(activity.pause_before_s):
-        return _finish(activity, phase, identity, _SKIPPED, setting, time.time_ns(), 0)
+        return _finish(activity, phase, identity, _SKIPPED, None, setting, time.time_ns(), 0)
     setting.emit(RunEvent(EventKind.STEP_STARTED, phase, setting.masker.text(activity.name)))
     limits = (activity.provider.timeout_s, identity.timeout_s, default_timeout_s)
     timeout_s = next((limit for limit in limits if limit is not None), None)
@@ -80,7 +80,8 @@ def _perform(
     judged = activity.tolerance is not None
     outcome = _execute(activity, providers.Call(setting.catalog, setting.environ, timeout_s, cancellation, judged))
     duration_ms = round((time.monotonic() - clock) * 1000)
-    result = _finish(activity, phase, identity, outcome, setting, started_at_ns, duration_ms)
+    verdict = _verdict(activity, outcome, cancellation)
+    result = _finish(activity, phase, identity, outcome, verdict, setting, started_at_ns, duration_ms)
     cancellation.wait(activity.pause_after_s)
     return result
 
@@ -132,11 +133,12 @@ def _finish(
     phase: Phase,
     identity: Identity,
     outcome: Outcome,
+    verdict: Verdict | None,
     setting: Setting,
     started_at_ns: int,
     duration_ms: int,
 ) -> ActivityResult:
-    verdict, masker = _verdict(activity, outcome), setting.masker
+    masker = setting.masker
     reason = outcome.error or (verdict.reason if verdict and not verdict.met else None)
     error = None if reason is None else _error(reason, outcome.said, masker)
     result = ActivityResult(
@@ -168,14 +170,16 @@ def _error(reason: str, said: str, masker: Masker) -> str:
     return f"{reason}: {said}" if said else reason
 
 
-def _verdict(activity: Activity, outcome: Outcome) -> Verdict | None:
-    if activity.tolerance is None or outcome.status is ActivityStatus.SKIPPED:
+def _verdict(activity: Activity, outcome: Outcome, cancellation: Cancellation) -> Verdict | None:
+    if activity.tolerance is None:
         return None
     if outcome.status is not ActivityStatus.SUCCEEDED:
         return Verdict(False, "the step did not succeed")
     target = "status" if isinstance(activity.provider, HttpProvider) else None
     try:
-        return evaluate(activity.tolerance, outcome.output, outcome.text, default_target=target)
+        return evaluate(
+            activity.tolerance, outcome.output, outcome.text, default_target=target, cancellation=cancellation
+        )
     except Exception as error:  # noqa: BLE001 - what the step did is known, and must be kept
         return Verdict(False, f"the tolerance could not be applied: {_bug(error)}")
 

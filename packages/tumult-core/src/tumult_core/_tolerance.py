@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
+from tumult_core._json_path import JsonPathError, select_path
 from tumult_core._output import as_text
 from tumult_core.experiment import ExactTolerance, JsonPathTolerance, RangeTolerance, RegexTolerance
 
 if TYPE_CHECKING:
+    from tumult_core._cancellation import Cancellation
     from tumult_core.experiment import Tolerance
 
 _MISSING = object()
@@ -26,7 +28,12 @@ class Verdict:
 
 
 def evaluate(
-    tolerance: Tolerance, output: Any, text: str | None = None, *, default_target: str | None = None
+    tolerance: Tolerance,
+    output: Any,
+    text: str | None = None,
+    *,
+    default_target: str | None = None,
+    cancellation: Cancellation | None = None,
 ) -> Verdict:
     """Compare ``output`` with ``tolerance``.
 
@@ -35,6 +42,7 @@ def evaluate(
         output: JSON-like; no output meets no tolerance.
         text: the output before it was parsed, for patterns.
         default_target: the part to look at where the tolerance names none; a JSON path always starts at the whole.
+        cancellation: ends the search of a JSON path, which may take as long as ``_json_path.TIMEOUT_S``.
     """
     bare = default_target if not isinstance(tolerance, JsonPathTolerance) else None
     target = tolerance.target or bare
@@ -52,7 +60,7 @@ def evaluate(
             haystack = text if text is not None and target is None else as_text(seen)
             return _pattern(pattern, haystack, seen)
         case JsonPathTolerance():
-            return _json_path(tolerance, seen)
+            return _json_path(tolerance, seen, cancellation)
 
 
 def select(output: Any, target: str) -> Any:
@@ -107,11 +115,11 @@ def _pattern(pattern: str, text: str, seen: Any) -> Verdict:
     return _verdict(met, seen, f"does not match {pattern}")
 
 
-def _json_path(tolerance: JsonPathTolerance, output: Any) -> Verdict:
+def _json_path(tolerance: JsonPathTolerance, output: Any, cancellation: Cancellation | None) -> Verdict:
     """Look at what a JSON path selects: one value for itself, several as a list."""
     try:
-        found = _matches(tolerance.path, output)
-    except Exception as error:  # noqa: BLE001 - the library raises what its parsers raise
+        found = select_path(tolerance.path, output, cancellation)
+    except JsonPathError as error:
         return Verdict(False, f"the JSON path {tolerance.path} cannot be applied: {error}")
     if not found:
         zero = tolerance.count == 0
@@ -124,9 +132,3 @@ def _json_path(tolerance: JsonPathTolerance, output: Any) -> Verdict:
         met = same(only, tolerance.value) or all(same(value, tolerance.value) for value in found)
         return _verdict(met, only, f"is not {as_text(tolerance.value)}")
     return Verdict(True)
-
-
-def _matches(path: str, output: Any) -> list[Any]:
-    from jsonpath_ng.ext.parser import parse
-
-    return [match.value for match in parse(path).find(output)]
