@@ -104,6 +104,7 @@ def test_the_help_imports_nothing_heavy(install: Install, tmp_path: Path) -> Non
     assert ours == {
         "tumult_core",
         "tumult_core._cli",
+        "tumult_core._cli._first_words",
         "tumult_core._cli.main",
         "tumult_core._plugin_listing",
         "tumult_core._plugin_metadata",
@@ -200,7 +201,11 @@ def test_the_version_lists_every_part(install: Install, tumult: Tumult) -> None:
     ("what", "code", "said"),
     [
         ("tumult", 1, "Error: the moon is gone\nHint: look again tomorrow\n"),
-        ("document", 1, "Error: a.toon: 2 problems\na.toon:3: error: method[0]: is empty\na.toon: error: title: is missing\n"),
+        (
+            "document",
+            1,
+            "Error: a.toon: 2 problems\na.toon:3: error: method[0]: is empty\na.toon: error: title: is missing\n",
+        ),
         ("foreign", 9, "Error: too high\nHint: buy a ladder\n"),
         ("code", 5, ""),
     ],
@@ -260,6 +265,130 @@ def test_a_reader_that_leaves_is_no_error(install: Install) -> None:
     with process.stderr:
         assert process.stderr.read() == b""
     assert process.wait(20) == 1
+
+
+TALKS = r"""
+    import click
+
+    @click.command()
+    @click.argument("code", type=int)
+    @click.option("--json", is_flag=True)
+    def command(code, json):
+        if json:
+            from json import dumps
+
+            click.echo(dumps("caf\u00e9 \u2026 \U0001f600 \udcff", ensure_ascii=False))
+        else:
+            click.echo("caf\u00e9 \u2026 \U0001f600 \udcff")
+        return code
+"""
+
+
+def in_shell(site: Path, redirection: str, *arguments: str, **env: str) -> subprocess.CompletedProcess[bytes]:
+    line = f'exec "$0" -m tumult_core "$@" {redirection}'
+    return subprocess.run(
+        ["/bin/sh", "-c", line, sys.executable, *arguments],
+        env=os.environ | {"PYTHONPATH": str(site)} | env,
+        capture_output=True,
+        check=False,
+        timeout=60,
+    )
+
+
+@pytest.mark.parametrize("code", ["0", "3"])
+@pytest.mark.parametrize("redirection", [">&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-", "2>/dev/full"])
+def test_a_stream_that_is_closed_changes_no_exit_code(install: Install, code: str, redirection: str) -> None:
+    site = install("acme-commands", COMMANDS, {"acme_commands": TALKS})
+
+    done = in_shell(site, redirection, "acme", code)
+
+    assert done.returncode == int(code)
+    assert done.stderr == b""
+
+
+def test_a_closed_stdout_is_not_taken_by_a_file(install: Install, tmp_path: Path) -> None:
+    opens = f"""
+    import click, os
+
+    @click.command()
+    def command():
+        with open({str(tmp_path / "precious")!r}, "w") as file:
+            os.system("echo spoiled")
+            file.write(str(file.fileno() > 2))
+    """
+    site = install("acme-commands", COMMANDS, {"acme_commands": opens})
+
+    assert in_shell(site, ">&-", "acme").returncode == 0
+    assert (tmp_path / "precious").read_text() == "True"
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["acme", "0"]])
+def test_an_output_that_cannot_be_written_is_said_and_no_bug(install: Install, arguments: list[str]) -> None:
+    site = install("acme-commands", COMMANDS, {"acme_commands": TALKS})
+
+    done = in_shell(site, ">/dev/full", *arguments)
+
+    assert done.stderr.decode() == "Error: the output cannot be written: No space left on device\n"
+    assert done.returncode == 1
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8", "cp1252:strict"])
+def test_text_that_an_encoding_lacks_changes_no_exit_code_and_leaves_json_whole(
+    install: Install, encoding: str
+) -> None:
+    site = install("acme-commands", COMMANDS, {"acme_commands": TALKS})
+
+    for arguments in (["acme", "3"], ["acme", "3", "--json"]):
+        done = in_shell(site, "", *arguments, PYTHONIOENCODING=encoding)
+        assert done.returncode == 3
+        assert done.stderr == b""
+        assert b"caf" in done.stdout
+    if encoding != "ascii":  # click writes UTF-8 there
+        assert json.loads(done.stdout.decode(encoding.partition(":")[0])) == "caf\u00e9 \u2026 \U0001f600 \udcff"
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        (
+            'import click\n\n\n@click.command()\ndef command():\n    """Say hello\n    to all.\n\n    More."""\n',
+            "Say hello to all.",
+        ),
+        ("def command(\n    a: int = 1,\n) -> int:  # why\n    r'''Say hello.'''\n", "Say hello."),
+        ('def command() -> None:\n    """Say \x1b[31mhello."""', "Say [31mhello."),
+        ('def command():\n    pass\n\ndef other():\n    """Wrong."""\n', ""),
+        ('def commands():\n    """Wrong."""\n', ""),
+        ('command = print\n"""Wrong."""\n', ""),
+        ("def command(:\n\0\udcff", ""),
+        ("", ""),
+    ],
+)
+def test_the_help_describes_a_command_by_its_source(install: Install, tumult: Tumult, source: str, words: str) -> None:
+    site = install("acme-commands", COMMANDS, {"acme_commands": ""})
+    (site / "acme_commands.py").write_text(source, errors="surrogateescape")
+
+    done = tumult("--help")
+
+    assert done.returncode == 0
+    row = next(line for line in done.stdout.splitlines() if line.split()[:1] == ["acme"])
+    assert row.removeprefix("  acme").strip() == words
+
+
+def test_the_help_describes_every_command_that_is_installed_here(tumult: Tumult) -> None:
+    done = tumult("--help")
+
+    names = {candidate.name for candidate in list_candidates(GROUP).candidates}
+    rows = {
+        line.split()[0]: line.split()[1:] for line in done.stdout.splitlines() if line.startswith("  ") and line.strip()
+    }
+    assert [name for name in names if not rows.get(name)] == []
+
+
+def test_a_pipe_in_the_place_of_a_module_does_not_keep_the_help_waiting(install: Install, tumult: Tumult) -> None:
+    site = install("acme-commands", COMMANDS, {})
+    os.mkfifo(site / "acme_commands.py")
+
+    assert tumult("--help").returncode == 0
 
 
 def test_completion_gives_names_and_imports_none(install: Install, tumult: Tumult) -> None:

@@ -221,7 +221,7 @@ def put_record(folder: Path, kind: str, identifier: Any, *lines: dict[str, Any])
     return path
 
 
-ODD_VALUES = (
+ODD_VALUES: tuple[Any, ...] = (
     None,
     True,
     -1,
@@ -258,7 +258,7 @@ def test_no_odd_value_anywhere_in_a_record_keeps_the_others_from_the_history(
                     put_record(_folder(store), record.kind, f"{name}-{number}-{count}", *lines)
         for value in ODD_VALUES:
             count += 1
-            put_record(_folder(store), record.kind, value, *record.lines[:0], *json.loads("[{}]"))
+            put_record(_folder(store), record.kind, value, {})
     store.record_run(make_journal(7, title="the good one"))
 
     found = store.history()
@@ -283,7 +283,7 @@ def test_what_is_no_regular_file_is_set_aside(store: EmbeddedStore, make_journal
         path.touch()
         os.truncate(path, 3 << 30)
     else:
-        path.symlink_to({"device": "/dev/zero", "link": _folder(store) / "runs"}[what])
+        path.symlink_to("/dev/zero" if what == "device" else _folder(store) / "runs")
 
     assert store.history().runs == 1
     (aside,) = _records.set_aside_files(_folder(store))

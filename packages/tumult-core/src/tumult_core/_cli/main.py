@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import codecs
+import errno
 import os
 import sys
+from contextlib import suppress
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from io import TextIOWrapper
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
@@ -22,6 +26,7 @@ GROUPS = (GROUP, "tumult.agent_adapters", "tumult.plugins", "tumult.stores")
 DISABLE, ONLY = "TUMULT_DISABLE_COMMANDS", "TUMULT_ONLY_COMMANDS"
 MAX_HEADER_CHARACTERS = 65_536
 INTERRUPTED = 130
+_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}  # full or failing, which is no bug
 
 # Commands of this distribution are described here, so that the help imports none of them; a test compares.
 HELP = {
@@ -84,8 +89,8 @@ class Commands(click.Group):
         """Complete names from metadata: click's own way would import every command for its help text."""
         from click.shell_completion import CompletionItem
 
-        names = (name for name in self.list_commands(ctx) if name.startswith(incomplete))
-        items = [CompletionItem(name, help=HELP.get(name)) for name in names]
+        found = {one.name: one for one in self.listing.candidates if one.name.startswith(incomplete)}
+        items = [CompletionItem(name, help=_summary(one)) for name, one in sorted(found.items())]
         return items + click.Command.shell_complete(self, ctx, incomplete)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -104,7 +109,11 @@ class Commands(click.Group):
 
 
 def _summary(candidate: Candidate) -> str:
-    return HELP.get(candidate.name, "") if candidate.distribution == OWN else ""
+    if candidate.distribution == OWN:
+        return HELP.get(candidate.name, "")
+    from tumult_core._cli._first_words import first_words
+
+    return first_words(candidate)
 
 
 def _title(candidate: Candidate) -> str:
@@ -170,22 +179,66 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     Exit codes: 0 done, 1 failed, 2 wrong use, 130 interrupted; an error with an ``exit_code`` gives its own.
     """
+    _prepare_streams()
     tumult.context_settings["terminal_width"] = _width()
+    code = _run(argv)
+    return _finish(code)
+
+
+def _run(argv: Sequence[str] | None) -> int:
     try:
         result = tumult.main(argv, prog_name="tumult", standalone_mode=False)
-        sys.stdout.flush()
     except click.ClickException as error:
-        error.show()
+        with suppress(OSError):
+            error.show()
         return error.exit_code
     except click.Abort as error:
         return INTERRUPTED if isinstance(error.__cause__ or error.__context__, KeyboardInterrupt) else _say("Aborted.")
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        return _quiet()
+        return 1
     except Exception as error:  # noqa: BLE001 - the one place where every error becomes a line and an exit code
         return _report(error)
     return result if isinstance(result, int) else 0
+
+
+def _prepare_streams() -> None:
+    """Make the standard streams take every text, and be there: a file or a child must not take the place of one."""
+    with suppress(OSError):
+        while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:  # noqa: PLR2004 - stdin, stdout and stderr
+            os.set_inheritable(descriptor, True)
+        os.close(descriptor)
+    codecs.register_error("tumult", _escaped)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # None where it was closed; a test may have put another one there
+            stream.reconfigure(errors="tumult")
+
+
+def _escaped(error: UnicodeError) -> tuple[str, int]:
+    """Write what an encoding lacks as JSON does, so that JSON stays JSON in every encoding."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    units = error.object[error.start : error.end].encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4)), error.end
+
+
+def _finish(code: int) -> int:
+    """Write out what is left and give the command's own exit code, whatever becomes of that."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            if stream is not None:
+                stream.flush()
+        except (OSError, ValueError) as error:
+            if stream is sys.stdout and not isinstance(error, BrokenPipeError):
+                _unwritten(error)
+            _mute(stream)
+    return code
+
+
+def _unwritten(error: Exception) -> int:
+    where = f" to {name}" if (name := getattr(error, "filename", None)) else ""
+    return _say(f"Error: the output cannot be written{where}: {getattr(error, 'strerror', None) or error}")
 
 
 def _width() -> int:
@@ -205,6 +258,9 @@ def _report(error: Exception) -> int:
         traceback.print_exception(error)
     if hasattr(error, "hint"):
         return _say(*_lines(error), code=getattr(error, "exit_code", 1))
+    if isinstance(error, OSError) and error.errno in _DISK:
+        _mute(sys.stdout)
+        return _unwritten(error)
     from tumult_core._text import one_line
 
     return _say(
@@ -227,12 +283,14 @@ def _lines(error: Any) -> list[str]:
 
 
 def _say(*lines: str, code: int = 1) -> int:
-    for line in lines:
-        click.echo(line, err=True)
+    with suppress(OSError):
+        for line in lines:
+            click.echo(line, err=True)
     return code
 
 
-def _quiet() -> int:
-    """Point stdout at nothing: whoever read it is gone, and Python would complain at its own end."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return 1
+def _mute(stream: TextIO | None) -> None:
+    """Point a stream at nothing: nobody reads it, or its disk is full, and Python would complain at its own end."""
+    if stream is not None:
+        with suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
