@@ -236,6 +236,36 @@ def test_a_run_without_any_record_says_so(place: Path) -> None:
     assert not (place / "history").exists()
 
 
+@pytest.mark.parametrize("form", ["text", "json"])
+@pytest.mark.parametrize("redirect", [">&-", ">/dev/full", "2>&-", "2>/dev/full", ">&- 2>&-", ">/dev/full 2>/dev/full"])
+def test_a_result_that_nobody_can_read_changes_no_exit_code(place: Path, redirect: str, form: str) -> None:
+    (place / "x.toon").write_text(CASES["deviated"][0])
+    command = f'exec "$0" -m tumult_core run x.toon --recovery-timeout 0.1 --format {form} {redirect}'
+    done = subprocess.run(["sh", "-c", command, sys.executable], cwd=place, capture_output=True, text=True, check=False)
+    assert done.returncode == 3, done.stderr
+    assert (place / "undone").exists()
+    assert "Traceback" not in done.stderr + done.stdout
+    assert "2>" in redirect or ("cannot be written to standard output" in done.stderr) is ("full" in redirect)
+    assert open_store(str(place / "history")).history().runs == 1
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_what_the_output_cannot_encode_is_escaped(place: Path, encoding: str, form: str) -> None:
+    title = "Grün → 日本"
+    (place / "x.toon").write_text(CASES["deviated"][0].replace("A test", title))
+    argv = (*TUMULT, "run", "x.toon", "--recovery-timeout", "0.1", "--format", form)
+    env = os.environ | {"PYTHONIOENCODING": encoding}
+    done = subprocess.run(argv, cwd=place, env=env, capture_output=True, check=False)
+    assert done.returncode == 3
+    said = done.stdout.decode(encoding)
+    if form == "json":
+        assert json.loads(said)["experiment_title"] == title
+    else:
+        known = {"ascii": "Gr\\u00fcn \\u2192 \\u65e5\\u672c", "latin-1": "Grün \\u2192 \\u65e5\\u672c"}
+        assert known.get(encoding, title) in said
+
+
 # --- signals ---------------------------------------------------------------------------------------------------------
 
 LONG = document(

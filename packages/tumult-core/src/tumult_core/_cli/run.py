@@ -8,6 +8,7 @@ import click
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from typing import TextIO
 
     from tumult_core.events import RunEvent
 
@@ -101,40 +102,52 @@ def command(
 
 
 def _print(lines: Iterable[str], data: dict[str, Any], form: str) -> None:
+    """Write the result. Whether anybody can read it does not change the exit code: that is the run's."""
+    import sys
+
     if form == "json":
         import json
 
         lines = [json.dumps(data, ensure_ascii=False, indent=2)]
     try:
-        for line in lines:
-            click.echo(line)
-    except BrokenPipeError:
-        _mute_stdout()
+        sys.stdout.writelines(f"{line}\n" for line in lines)
+        sys.stdout.flush()
+    except OSError as error:
+        _mute(sys.stdout)
+        if not isinstance(error, BrokenPipeError):
+            _warn(f"the result cannot be written to standard output: {error.strerror}")
 
 
-def _mute_stdout() -> None:
-    """Let nobody's reading, as behind ``head``, not change the exit code: that is the run's."""
+def _mute(stream: TextIO) -> None:
+    """Point a stream that takes nothing more at nothing: Python would complain at its own end, with exit code 120."""
     import os
-    import sys
+    from contextlib import suppress
 
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _show(event: RunEvent) -> None:
     from tumult_core._show_run import good, progress
 
     if line := progress(event):
-        color = {True: "green", False: "red", None: "yellow"}[good(event)]
-        click.echo(click.style(line, fg=color), err=True, color=_color())
+        _say(line, {True: "green", False: "red", None: "yellow"}[good(event)])
 
 
 def _warn(text: str) -> None:
-    from contextlib import suppress
-
     from tumult_core._text import one_line
 
-    with suppress(BrokenPipeError):  # nobody reads it, which is no reason not to run
-        click.echo(click.style(f"Warning: {one_line(text)}", fg="yellow"), err=True, color=_color())
+    _say(f"Warning: {one_line(text)}", "yellow")
+
+
+def _say(line: str, color: str) -> None:
+    """Write a line to stderr; that nobody can read it is no reason not to run."""
+    import sys
+
+    try:
+        click.echo(click.style(line, fg=color), err=True, color=_color())
+    except OSError:
+        _mute(sys.stderr)
 
 
 def _color() -> bool | None:
