@@ -6,33 +6,50 @@ everything else that changes a system is marked, since breaking things on purpos
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, frozen
 
+from tumult_core._placeholders import find_placeholders, substitute
 from tumult_core.catalog import PluginKind, Risk
 from tumult_core.experiment import (
     Activity,
     HttpProvider,
+    InlineValue,
     NativeProvider,
     ProcessProvider,
     PythonProvider,
     ScriptProvider,
 )
 from tumult_core.problems import Problem, Severity
-from tumult_intelligence import _programs, _shell
+from tumult_intelligence import _programs
+from tumult_intelligence._commands import all_commands
+from tumult_intelligence._files import made_by
+from tumult_intelligence._shell import PLACE, UnreadableShell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tumult_core.catalog import Catalog
     from tumult_core.experiment import Experiment, Provider
+    from tumult_intelligence._commands import Command
+    from tumult_intelligence._files import Made
 
 MAX_REVIEWABLE = 10_000
 _SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
-_LOADER_VARIABLES = frozenset(
-    {"LD_PRELOAD", "LD_LIBRARY_PATH", "LD_AUDIT", "BASH_ENV", "ENV", "PYTHONPATH", "PYTHONSTARTUP", "PATH"}
-)
+
+
+@frozen
+class _Line:
+    """What a ``process`` step runs, placeholders filled in as far as they are known.
+
+    Attributes:
+        problem: why its commands cannot be told.
+    """
+
+    words: tuple[str, ...]
+    commands: tuple[Command, ...] = ()
+    problem: str = ""
 
 
 @frozen
@@ -45,7 +62,9 @@ class Step:
 
 def check_policy(experiment: Experiment, catalog: Catalog) -> tuple[Problem, ...]:
     """Give what the policy refuses (errors) and what a person must review (warnings), in the order of the document."""
-    found = [problem for step in steps(experiment) for problem in _check_step(step, catalog)]
+    lines = {step.path: _lines(step.provider, experiment) for step in steps(experiment)}
+    made = made_by(command for each in lines.values() for line in each for command in line.commands)
+    found = [problem for step in steps(experiment) for problem in _check_step(step, catalog, lines[step.path], made)]
     found += _check_whole(experiment)
     return tuple(_placed(experiment, problem) for problem in found)
 
@@ -80,10 +99,10 @@ def _check_whole(experiment: Experiment) -> Iterator[Problem]:
         yield _review("load", f"it runs the load script {experiment.load.script}", "read the script")
 
 
-def _check_step(step: Step, catalog: Catalog) -> Iterator[Problem]:
+def _check_step(step: Step, catalog: Catalog, lines: tuple[_Line, ...], made: Made) -> Iterator[Problem]:
     match step.provider:
         case ProcessProvider():
-            yield from _check_process(step.path, step.provider)
+            yield from _check_process(step.path, step.provider, lines, made)
         case PythonProvider():
             yield from _check_python(step.path, step.provider)
         case HttpProvider() if step.provider.method.upper() not in _SAFE_METHODS:
@@ -104,28 +123,56 @@ def _check_function(path: str, provider: NativeProvider | ScriptProvider, catalo
         yield _review(path, f"{found.plugin}/{found.name} is of high risk", "run it where its harm is acceptable")
 
 
-def _check_process(path: str, provider: ProcessProvider) -> Iterator[Problem]:
+def _lines(provider: Provider, experiment: Experiment) -> tuple[_Line, ...]:
+    """Read a step as it is written, and with the values that the document itself gives its placeholders."""
+    if not isinstance(provider, ProcessProvider) or sum(map(len, provider.arguments)) > MAX_REVIEWABLE:
+        return ()
+    words, env = (provider.path, *provider.arguments), dict(provider.env)
+    found = {_line(words, env, values): None for values in ({}, _given(experiment))}
+    return tuple(found)
+
+
+def _given(experiment: Experiment) -> dict[str, Any]:
+    return {
+        f"config.{name}": value.value if isinstance(value, InlineValue) else value.default
+        for name, value in experiment.configuration.items()
+        if isinstance(value, InlineValue) or value.default is not None
+    }
+
+
+def _line(words: tuple[str, ...], env: dict[str, str], values: dict[str, Any]) -> _Line:
+    marks = {each.name: f"{PLACE}{{{each.name}}}" for each in find_placeholders([*words, *env.values()])}
+    filled = tuple(str(word) for word in substitute(list(words), marks | values))
+    known = {name: str(value) for name, value in substitute(env, marks | values).items()}
+    if sum(map(len, filled)) > MAX_REVIEWABLE:
+        return _Line(filled, problem=f"it has more than {MAX_REVIEWABLE} characters")
+    try:
+        return _Line(filled, all_commands(filled, known))
+    except UnreadableShell as error:
+        return _Line(filled, problem=str(error))
+
+
+def _check_process(path: str, provider: ProcessProvider, lines: tuple[_Line, ...], made: Made) -> Iterator[Problem]:
     yield _review(path, f"it runs the program {provider.path}", "read the command before it runs")
-    if loaders := _LOADER_VARIABLES & provider.env.keys():
-        yield _refuse(
-            f"{path}.env",
-            f"it sets {', '.join(sorted(loaders))}, which decides what code runs",
-            "leave it out",
-            "loader-variable",
-        )
-    if sum(map(len, provider.arguments)) > MAX_REVIEWABLE:
+    if loaders := sorted(filter(_programs.sets_loader, provider.env)):
+        message = f"it sets {', '.join(loaders)}, which decides what code runs"
+        yield _refuse(f"{path}.env", message, "leave it out", "loader-variable")
+    if not lines:
         message = f"its arguments have more than {MAX_REVIEWABLE} characters"
         yield _refuse(f"{path}.arguments", message, "nobody reviews that: put it into a program of its own", "too-long")
-        return
-    try:
-        found = tuple(_shell.program_commands((provider.path, *provider.arguments)))
-    except _shell.UnreadableShell as error:
-        yield _refuse(
-            f"{path}.arguments", f"the shell text cannot be read: {error}", "write it plainly", "unreadable-shell"
-        )
-        return
-    for reason in _programs.refusals(found, " ".join(provider.arguments)):
+    for problem in dict.fromkeys(line.problem for line in lines if line.problem):
+        message = f"the shell text cannot be read: {problem}"
+        yield _refuse(f"{path}.arguments", message, "write it plainly", "unreadable-shell")
+    for reason in dict.fromkeys(_reasons(lines, made)):
         yield _refuse(path, reason.message, reason.hint, reason.code)
+
+
+def _reasons(lines: tuple[_Line, ...], made: Made) -> Iterator[_programs.Refusal]:
+    for line in lines:
+        for reason in _programs.refusals(line.commands, " ".join(line.words), made):
+            # What a name that the document itself gives is, only its value tells.
+            if reason.code != "deletes" or line is lines[-1]:
+                yield reason
 
 
 def _check_python(path: str, provider: PythonProvider) -> Iterator[Problem]:
