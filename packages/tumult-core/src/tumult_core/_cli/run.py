@@ -105,15 +105,18 @@ def _print(lines: Iterable[str], data: dict[str, Any], form: str) -> None:
     """Write the result. Whether anybody can read it does not change the exit code: that is the run's."""
     import sys
 
+    stdout: TextIO | None = sys.stdout
+    if stdout is None:  # it was closed before the start
+        return
     if form == "json":
         import json
 
         lines = [json.dumps(data, ensure_ascii=False, indent=2)]
     try:
-        sys.stdout.writelines(f"{line}\n" for line in lines)
-        sys.stdout.flush()
+        stdout.writelines(f"{line}\n" for line in lines)
+        stdout.flush()
     except OSError as error:
-        _mute(sys.stdout)
+        _mute(stdout)
         if not isinstance(error, BrokenPipeError):
             _warn(f"the result cannot be written to standard output: {error.strerror}")
 
