@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import os
+import re
 import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -27,6 +29,12 @@ DEFAULT_TIMEOUT_S = 30.0
 _ERROR = 400
 # Shorter header values are too likely to be something else wherever they occur.
 _MIN_SECRET = 6
+
+# Encodings of the WHATWG's standard, by Python's names for them.
+_TEXT_ENCODING = re.compile(
+    r"ascii|utf-8(-sig)?|utf-16(-[lb]e)?|iso8859-\d+|cp(125\d|866|874|949|932)|koi8-[ru]|mac-(roman|cyrillic)"
+    r"|gbk|gb2312|gb18030|big5(hkscs)?|euc_(jp|kr)|shift_jis|iso2022_jp"
+)
 
 # Headers that carry credentials, in requests and in answers.
 SENSITIVE = frozenset(
@@ -128,8 +136,17 @@ async def _text(response: httpx.Response) -> str:
         data += chunk
         if len(data) > MAX_OUTPUT_BYTES:
             break
-    text = data[:MAX_OUTPUT_BYTES].decode(response.encoding or "utf-8", "replace")
+    text = data[:MAX_OUTPUT_BYTES].decode(_encoding(response), "replace")
     return text if len(data) <= MAX_OUTPUT_BYTES else cut(text, f"what follows the first {MAX_OUTPUT_BYTES:,} bytes")
+
+
+def _encoding(response: httpx.Response) -> str:
+    """Give the encoding that the answer declares, if it is one of the web's; Python knows others that take for ever."""
+    try:
+        name = codecs.lookup(response.charset_encoding or "utf-8").name
+    except (LookupError, ValueError):
+        return "utf-8"
+    return name if _TEXT_ENCODING.fullmatch(name) else "utf-8"
 
 
 def _shown(headers: Mapping[str, str]) -> dict[str, str]:
