@@ -15,7 +15,7 @@ from tumult_core.providers._functions import find_function, identity_of
 from tumult_core.providers._values import Call, Identity, Outcome
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
     from pathlib import Path
 
     from tumult_core.catalog import Catalog, Function
@@ -34,10 +34,11 @@ def execute(provider: ScriptProvider, call: Call) -> Outcome:
     try:
         function = find_function(PluginKind.SCRIPT, provider, call.catalog)
         variables = environment({**_defaults(function), **provider.arguments})
+        environ = _without(call.environ, {*provider.arguments, *(one.name for one in function.arguments or ())})
         argv = _argv(function)
     except PluginError as error:
         return Outcome.failed(str(error))
-    return run_child(Command(argv, {**call.environ, **variables}, call.timeout_s), call)
+    return run_child(Command(argv, {**environ, **variables}, call.timeout_s), call)
 
 
 def environment(arguments: Mapping[str, Any]) -> dict[str, str]:
@@ -61,6 +62,15 @@ def environment(arguments: Mapping[str, Any]) -> dict[str, str]:
         for (variable, text), value in zip(variables.items(), arguments.values(), strict=True)
         if value is not None
     }
+
+
+def _without(environ: Mapping[str, str], arguments: Collection[str]) -> dict[str, str]:
+    """Take out the variables of arguments: what a step leaves out must not come from the caller's shell.
+
+    A manifest that declares no arguments keeps all others, which such scripts read as their settings.
+    """
+    variables = {f"TUMULT_{name.upper()}" for name in arguments}
+    return {name: value for name, value in environ.items() if name not in variables}
 
 
 def _defaults(function: Function) -> dict[str, Any]:
