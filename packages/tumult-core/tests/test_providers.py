@@ -117,6 +117,9 @@ class Handler(BaseHTTPRequestHandler):
             self.reply(200, b'{"status": "ok"}', Content_Type="application/json", Set_Cookie="session=verysecret")
         elif route == "/latin":
             self.reply(200, "gr\u00fcn".encode("latin-1"), Content_Type="text/plain; charset=latin-1")
+        elif route.startswith("/charset/"):
+            charset = route.removeprefix("/charset/")
+            self.reply(200, b"abc-" * 500_000, Content_Type=f"text/plain; charset={charset}")
         elif route == "/moved":
             self.reply(302, Location="/json")
         elif route == "/huge":
@@ -164,6 +167,14 @@ def test_a_request_gives_status_headers_body_and_time(url: str) -> None:
     assert (done.output["status"], done.output["body"]) == (200, {"status": "ok"})
     assert done.output["headers"]["content-type"] == "application/json"
     assert 0 < done.output["elapsed_ms"] < 5000
+
+
+@pytest.mark.parametrize("charset", ["punycode", "hex", "rot13", "idna", "unicode_escape", "no-such", "zlib", "'"])
+def test_an_encoding_that_is_no_web_s_is_read_as_utf_8(url: str, charset: str) -> None:
+    started = time.monotonic()
+    done = run(HttpProvider("GET", f"{url}/charset/{charset}"))
+    assert time.monotonic() - started < 5
+    assert (done.status, done.output["body"][:8], len(done.output["body"])) == (SUCCEEDED, "abc-abc-", 2_000_000)
 
 
 def test_what_is_kept_of_an_answer_has_no_credentials(url: str) -> None:
@@ -254,6 +265,13 @@ def leave(): sys.exit(4)
 def crash(): os.kill(os.getpid(), 11)
 def hang(): child = subprocess.Popen(["sleep", "60"]); print(child.pid, file=sys.stderr, flush=True); time.sleep(60)
 def odd(): return {"path": __import__("pathlib").Path("/x"), "tuple": (1, 2)}
+def thing(): return [object()]
+def generator(): return (n for n in [1])
+def raw(): return b"raw"
+def keys(): return {(1, 2): 3}
+def loop(): value = []; value.append(value); return value
+def thread(): import threading; threading.Thread(target=time.sleep, args=(60,)).start(); print("said"); return "done"
+def at_exit(path): import atexit, pathlib; atexit.register(pathlib.Path(path).touch)
 def nan(): return float("nan")
 def huge(): return "x" * 9_000_000
 def stdout(): os.write(1, b'{"output": "forged"}'); return "real"
@@ -296,7 +314,12 @@ def test_a_function_gives_its_return_value_and_not_what_it_prints(python: Callab
         ("fail", {}, "RuntimeError: it broke"),
         ("leave", {}, "the function ended its process before it returned: exit code 4"),
         ("crash", {}, "the function ended its process before it returned: ended by SIGSEGV"),
-        ("nan", {}, "ValueError: Out of range float values"),
+        ("nan", {}, "it returned what JSON cannot hold: Out of range float values"),
+        ("thing", {}, "it returned what JSON cannot hold: a value of type object; return numbers, texts"),
+        ("generator", {}, "a value of type generator"),
+        ("raw", {}, "a value of type bytes"),
+        ("keys", {}, "keys must be str"),
+        ("loop", {}, "Circular reference"),
         ("huge", {}, "it returned more than 8,388,608 bytes"),
     ],
 )
@@ -306,6 +329,17 @@ def test_whatever_a_function_does_is_a_failure_with_a_reason(
     done = python(function, **arguments)
     assert done.status is FAILED
     assert error in (done.error or "")
+
+
+def test_a_thread_that_a_function_leaves_does_not_keep_the_step(python: Callable[..., Outcome]) -> None:
+    started = time.monotonic()
+    assert python("thread", timeout_s=30).output == "done"
+    assert time.monotonic() - started < 20
+
+
+def test_what_a_function_wants_done_at_the_end_is_done(python: Callable[..., Outcome], tmp_path: Path) -> None:
+    assert python("at_exit", path=str(tmp_path / "ended")).status is SUCCEEDED
+    assert (tmp_path / "ended").exists()
 
 
 def test_what_a_failing_function_said_is_kept(python: Callable[..., Outcome]) -> None:
@@ -359,6 +393,20 @@ def test_a_default_holds_where_an_argument_is_left_out(tmp_path: Path) -> None:
     catalog = script_catalog(path, arguments=declared)
     assert run(ScriptProvider("kit", "act", {"host": "x"}), catalog=catalog).output == 10
     assert run(ScriptProvider("kit", "act", {"host": "x", "count": 4}), catalog=catalog).output == 4
+
+
+def test_an_argument_that_is_left_out_does_not_come_from_the_caller(tmp_path: Path) -> None:
+    path = script(tmp_path, "echo ${TUMULT_PID-none} ${TUMULT_HOST-none} ${TUMULT_ELSE-none}")
+    around = {"TUMULT_PID": "1", "TUMULT_HOST": "prod", "TUMULT_ELSE": "kept"}
+    declared = script_catalog(path, arguments=(Argument("pid"), Argument("host")))
+    assert run(ScriptProvider("kit", "act", {"host": "x"}), catalog=declared, environ=around).output == "none x kept"
+    assert (
+        run(ScriptProvider("kit", "act", {"host": None}), catalog=declared, environ=around).output == "none none kept"
+    )
+    undeclared = script_catalog(path)
+    assert (
+        run(ScriptProvider("kit", "act", {"pid": None}), catalog=undeclared, environ=around).output == "none prod kept"
+    )
 
 
 def test_an_executable_script_is_run_by_its_shebang_and_any_other_by_the_shell(tmp_path: Path) -> None:

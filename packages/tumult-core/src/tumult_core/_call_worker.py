@@ -10,6 +10,8 @@ import inspect
 import json
 import os
 import sys
+import threading
+from contextlib import suppress
 from importlib import import_module
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, cast
@@ -26,13 +28,48 @@ def main() -> None:
     """Answer one request."""
     request = json.load(sys.stdin)
     try:
-        answer = json.dumps({"output": call(_function(request), request["arguments"])}, default=str, allow_nan=False)
+        answer = _encoded(call(_function(request), request["arguments"]))
     except CallError as error:
         answer = json.dumps({"error": str(error)})
     except Exception as error:  # noqa: BLE001 - whatever the function raises fails the step with its message
         answer = json.dumps({"error": f"{type(error).__name__}: {error}"})
     with os.fdopen(int(sys.argv[1]), "w", encoding="utf-8") as result:
         result.write(answer)
+    _leave()
+
+
+def _leave() -> None:
+    """End the process at once where the function left threads, which would keep it for as long as they like."""
+    if all(thread.daemon or thread is threading.main_thread() for thread in threading.enumerate()):
+        return
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError, AttributeError):  # the function may have closed or replaced it
+            stream.flush()
+    os._exit(0)
+
+
+def _encoded(output: Any) -> str:
+    """Give the answer as JSON.
+
+    Raises:
+        CallError: JSON has nothing for what was returned.
+    """
+    try:
+        return json.dumps({"output": output}, default=_as_text, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise CallError(f"it returned what JSON cannot hold: {error}") from error
+
+
+def _as_text(value: Any) -> str:
+    """Give the text of what has one and only one; that of any other object says where it is in memory."""
+    from datetime import date, time, timedelta
+    from decimal import Decimal
+    from pathlib import PurePath
+    from uuid import UUID
+
+    if isinstance(value, date | time | timedelta | Decimal | PurePath | UUID):
+        return str(value)
+    raise TypeError(f"a value of type {type(value).__name__}; return numbers, texts, lists and dictionaries")
 
 
 def call(function: Callable[..., Any], arguments: dict[str, Any]) -> Any:
