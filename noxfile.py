@@ -106,10 +106,11 @@ def wheels(session: nox.Session) -> None:
 @nox.session(reuse_venv=False)
 def third_party(session: nox.Session) -> None:
     """A vendor's wheel, built outside the workspace: installed without an index, listed, used, uninstalled, gone."""
-    install_wheels(session, "test")
+    install_wheels(session, "test", "types")
     (wheel,) = (path for path in build_wheels(session, EXAMPLE) if "example" in path)
     session.install("--no-index", wheel)
     session.run("pytest", "-c", str(ROOT / "pyproject.toml"), "--rootdir", str(EXAMPLE), str(EXAMPLE / "tests"))
+    session.run("mypy", *(str(path) for part in ("src", "tests") for path in sorted((EXAMPLE / part).rglob("*.py"))))
     session.run("python", "tests/third_party.py", "present")
     pip = ["uv", "pip"] if session.venv_backend == "uv" else ["python", "-m", "pip"]
     session.run(*pip, "uninstall", *([] if session.venv_backend == "uv" else ["--yes"]), "tumult-adapter-example")
@@ -132,6 +133,7 @@ def vendor(session: nox.Session) -> None:
         session.run("tumult", "agents")
         session.run("pytest", "-q", "--rootdir", str(project), str(project / "tests"))
         session.run("mypy", "--strict", str(project / "src"))
+        session.run("tumult", "agents", "check", "acme")
 
 
 @nox.session

@@ -5,17 +5,11 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from tumult_agent_cli import AdapterRegistry, PromptRequest, run_prompt
-from tumult_agent_cli.testing import FakeCli
 from tumult_agent_cli.testing._site import SiteDir, adapter_source
 
-if TYPE_CHECKING:
-    import pytest
-
 README = (Path(__file__).parents[1] / "README.md").read_text()
-USE, ADAPTER = re.findall(r"^```python\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+(USE,) = re.findall(r"^```python\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
 
 
 def test_the_use_as_a_library_works_as_shown(tmp_path: Path) -> None:
@@ -42,17 +36,6 @@ def test_the_use_as_a_library_works_as_shown(tmp_path: Path) -> None:
         cwd=tmp_path,
     )
     assert "not runnable False python -m pip install --force-reinstall broken-cli" in failed.stdout
-
-
-def test_the_adapter_that_is_shown_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    site = SiteDir(tmp_path / "site")
-    site.add("acme-for-tumult", ADAPTER, name="acme")
-    monkeypatch.syspath_prepend(site.path)
-    fake = FakeCli(tmp_path / "bin", "acme", answer="break the cache\n")
-    monkeypatch.setenv("ACME_BIN", str(fake.path))
-    adapter = AdapterRegistry.builtin(path=[str(site.path)]).get("acme")
-    assert run_prompt(adapter, PromptRequest("What next?")).text == "break the cache"
-    assert fake.calls[-1].stdin == b"What next?"
 
 
 def test_the_entry_point_that_is_shown_is_the_group_that_is_read() -> None:
