@@ -135,7 +135,17 @@ def test_a_step_may_take_away_one_file_of_its_own_where_no_shell_reads_the_name(
 
 @pytest.mark.parametrize(
     "arguments",
-    [("-rf", "work"), ("-f", "/etc/passwd"), ("-f", "../x"), ("-f", "a/../../x"), ("-R", "${config.x}"), ("-f", "*"), ("-f", "marker.txt"), ("-f", "work/marker"), ("--rec", "x")],
+    [
+        ("-rf", "work"),
+        ("-f", "/etc/passwd"),
+        ("-f", "../x"),
+        ("-f", "a/../../x"),
+        ("-R", "${config.x}"),
+        ("-f", "*"),
+        ("-f", "marker.txt"),
+        ("-f", "work/marker"),
+        ("--rec", "x"),
+    ],
 )
 def test_it_may_take_away_nothing_else(arguments: tuple[str, ...]) -> None:
     assert "policy-deletes" in [problem.code for problem in check(ProcessProvider("rm", arguments))]
@@ -238,7 +248,22 @@ def test_there_are_examples() -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["LD_PRELOAD", "DYLD_INSERT_LIBRARIES", "GIT_SSH_COMMAND", "PERL5OPT", "NODE_OPTIONS", "RUBYOPT", "JAVA_TOOL_OPTIONS", "PAGER", "PROMPT_COMMAND", "BASH_FUNC_x%%", "PATH", "PYTHONPATH", "GIT_EXTERNAL_DIFF", "LD_AUDIT"],
+    [
+        "LD_PRELOAD",
+        "DYLD_INSERT_LIBRARIES",
+        "GIT_SSH_COMMAND",
+        "PERL5OPT",
+        "NODE_OPTIONS",
+        "RUBYOPT",
+        "JAVA_TOOL_OPTIONS",
+        "PAGER",
+        "PROMPT_COMMAND",
+        "BASH_FUNC_x%%",
+        "PATH",
+        "PYTHONPATH",
+        "GIT_EXTERNAL_DIFF",
+        "LD_AUDIT",
+    ],
 )
 def test_no_step_sets_what_decides_which_code_runs(name: str) -> None:
     assert "policy-loader-variable" in [problem.code for problem in check(ProcessProvider("true", env={name: "x"}))]
@@ -246,7 +271,18 @@ def test_no_step_sets_what_decides_which_code_runs(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("module", "function"),
-    [("os", "system"), ("shutil", "rmtree"), ("builtins", "exec"), ("subprocess", "run"), ("runpy", "run_path"), ("psutil", "Popen"), ("pip", "main"), ("click", "edit"), ("_pytest.config", "main"), ("tumult_core.engine", "x")],
+    [
+        ("os", "system"),
+        ("shutil", "rmtree"),
+        ("builtins", "exec"),
+        ("subprocess", "run"),
+        ("runpy", "run_path"),
+        ("psutil", "Popen"),
+        ("pip", "main"),
+        ("click", "edit"),
+        ("_pytest.config", "main"),
+        ("tumult_core.engine", "x"),
+    ],
 )
 def test_the_interpreter_is_no_chaos_function(module: str, function: str) -> None:
     assert [problem.code for problem in check(PythonProvider(module, function))] == ["policy-interpreter"]

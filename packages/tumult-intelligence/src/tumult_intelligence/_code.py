@@ -6,6 +6,7 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
+from tumult_intelligence._data_stores import destroys_text
 from tumult_intelligence._shell import ACTIVE
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ _MODULES = frozenset(
     }
     | {"collections", "itertools", "functools", "platform", "hashlib", "hmac", "base64", "uuid", "csv", "signal", "os"}
     | {"struct", "ipaddress", "select", "threading", "decimal", "textwrap", "pathlib", "typing", "operator", "secrets"}
-    | {"requests", "httpx", "redis", "psycopg", "psycopg2", "pymongo", "kafka", "pika", "yaml", "errno", "resource"}
+    | {"requests", "httpx", "redis", "psycopg", "psycopg2", "pymongo", "kafka", "pika", "errno", "resource"}
 )
 _OS = frozenset(
     {"kill", "getpid", "getppid", "getpgid", "environ", "getenv", "path", "stat", "listdir", "cpu_count", "getloadavg"}
@@ -77,7 +78,18 @@ _ATTRIBUTES = frozenset(
         "flushall",
         "flushdb",
     }
-    | {"drop_database", "drop_collection", "drop", "truncate"}
+    | {
+        "drop_database",
+        "drop_collection",
+        "drop",
+        "truncate",
+        "rename",
+        "_getframe",
+        "f_globals",
+        "f_builtins",
+        "f_locals",
+    }
+    | {"subprocess", "shutil", "builtins", "importlib", "ctypes", "os", "_os"}
 )
 _CODE = re.compile(
     r"unlink|rmdir|rmtree|rm_rf|rm_r\b|remove_tree|FileUtils|\brm\s+-|fs\.|os\.remove|os\.execute|io\.popen|removeSync"
@@ -100,17 +112,22 @@ def python_code(text: str) -> str | None:
 
 
 def _found(tree: ast.AST) -> Iterator[str]:
+    handled = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    handled |= {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (f"imports {each.name}" for each in node.names if each.name.split(".")[0] not in _MODULES)
             yield from (f"renames {each.name}" for each in node.names if each.name == "os" and each.asname)
         elif isinstance(node, ast.ImportFrom):
             yield from _from(node)
-        elif isinstance(node, ast.Name) and node.id in _NAMES:
-            yield f"uses {node.id}"
+        elif isinstance(node, ast.Name):
+            hands_on = node.id in {"os", "open"} and id(node) not in handled
+            yield from [f"uses {node.id}"] if node.id in _NAMES or hands_on else []
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and destroys_text(node.value):
+            yield "destroys data"
         elif isinstance(node, ast.Attribute):
             yield from _attribute(node)
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "open":
+        elif isinstance(node, ast.Call):
             yield from _opened(node)
 
 
@@ -119,21 +136,27 @@ def _from(node: ast.ImportFrom) -> Iterator[str]:
     if module.split(".")[0] not in _MODULES:
         yield f"imports {module}"
     for each in node.names:
-        if each.name == "*" or (module == "os" and each.name not in _OS) or each.name in _ATTRIBUTES | {"os"}:
+        if each.name == "*" or (module == "os" and each.name not in _OS) or each.name in _ATTRIBUTES:
             yield f"imports {module}.{each.name}"
 
 
 def _attribute(node: ast.Attribute) -> Iterator[str]:
     if node.attr.startswith("__") or node.attr in _ATTRIBUTES:
         yield f"uses {node.attr}"
+    elif node.attr in {"write_text", "write_bytes"}:
+        yield "writes a file"
     elif isinstance(node.value, ast.Name) and node.value.id == "os" and node.attr not in _OS:
         yield f"uses os.{node.attr}"
-    elif node.attr in {"os", "_os"}:
-        yield "reaches os through another module"
 
 
 def _opened(node: ast.Call) -> Iterator[str]:
-    modes = [*node.args[1:2], *(each.value for each in node.keywords if each.arg == "mode")]
+    if isinstance(node.func, ast.Name) and node.func.id == "open":
+        modes = node.args[1:2]
+    elif isinstance(node.func, ast.Attribute) and node.func.attr == "open":
+        modes = node.args[:1]
+    else:
+        return
+    modes = [*modes, *(each.value for each in node.keywords if each.arg == "mode")]
     if any(not isinstance(mode, ast.Constant) or set(str(mode.value)) & set("wax+") for mode in modes):
         yield "writes a file"
 

@@ -179,10 +179,14 @@ def _run(command: Command, env: Mapping[str, str], depth: int) -> Iterator[Comma
     starts = _wrapped_places(command) if command.name in _WRAPPERS else set()
     for place in range(_first_place(command), len(command.arguments)):
         word = command.arguments[place]
-        name = PurePosixPath(word).name
+        name = PurePosixPath(word.partition("=")[2] if word.startswith("--") else word).name
         if place in starts or _is_dangerous(name):
             rest = command.arguments[place + 1 :]
-            yield from _one(Command(word, rest, (), command.stdin, command.piped, command.direct), env, depth)
+            yield from _one(
+                Command(word if place in starts else name, rest, (), command.stdin, command.piped, command.direct),
+                env,
+                depth,
+            )
             if name in _DATA or INTERPRETER.match(name) or name in SHELLS | AWK:
                 return
         elif _SHELLY.search(word):

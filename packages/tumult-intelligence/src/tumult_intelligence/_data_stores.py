@@ -21,7 +21,7 @@ _SQL = re.compile(
     r"\bdrop\s+(?:database|table|schema|keyspace|user|role|owned|view|index|column|materialized|tablespace|type|sequence)\b"
     r"|(?:^|;)\s*truncate\s|\bcopy\b[^;]*\bto\s+program\b|\bcopy\b[^;]*\bfrom\s+program\b|\\!|\\o\s*\||\binto\s+outfile\b"
     r"|\bdropDatabase\b|\.drop\s*\(|\.remove\s*\(|deleteMany\s*\(\s*\{\s*\}|\.system\b|\.shell\b|\\copy\b[^;]*\bprogram\b"
-    r"|\balter\s+table\b[^;]*\bdrop\b",
+    r"|(?:^|;)\s*drop\s+\w|\balter\s+table\b[^;]*\bdrop\b",
     re.IGNORECASE,
 )
 _DELETE = re.compile(r"(?:^|[;(])\s*(?:with\b[^;]*\)\s*)?delete\s+from\b[^;]*", re.IGNORECASE)
@@ -86,7 +86,7 @@ def destroys(command: Command) -> bool:
             _destroys_sql(text) for text in (*arguments, " ".join(arguments), *command.stdin.split("\n"), command.stdin)
         )
     if name == "redis-cli":
-        return bool(_REDIS.search(" ".join(_after_options(arguments, _REDIS_VALUES))) or _redis_input(command.stdin))
+        return _destroys_redis(" ".join(_after_options(arguments, _REDIS_VALUES)), command.stdin)
     return _destroys_infrastructure(name, arguments)
 
 
@@ -103,8 +103,14 @@ def _destroys_infrastructure(name: str, arguments: tuple[str, ...]) -> bool:
     return any(_has(arguments, verbs) for verbs in _VERBS.get(name, ()))
 
 
-def _redis_input(text: str) -> bool:
-    return bool(re.search(r"\bflush(?:all|db)\b", text, re.IGNORECASE))
+def destroys_text(text: str) -> bool:
+    """Tell whether a statement for a database or Redis destroys data."""
+    return _destroys_sql(text) or bool(_REDIS.search(text))
+
+
+def _destroys_redis(said: str, stdin: str) -> bool:
+    script = stdin if not said.lower().startswith("eval") else f"{said} {stdin}"
+    return bool(_REDIS.search(said) or re.search(r"\bflush(?:all|db)\b", script, re.IGNORECASE))
 
 
 def _destroys_sql(text: str) -> bool:

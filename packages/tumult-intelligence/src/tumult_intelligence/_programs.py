@@ -221,7 +221,9 @@ def _is_operators(name: str) -> bool:
 def _emptied(command: Command) -> Iterator[str]:
     if command.name in _SAYS_NOTHING or (command.name == "cat" and command.arguments == ("/dev/null",)):
         yield from command.redirects
-    if command.name in {"cp", "install"} and "/dev/null" in command.arguments[:-1]:
+    if command.name == "tee" and command.stdin == "/dev/null":
+        yield from (word for word in command.arguments if not word.startswith("-"))
+    if command.name in {"cp", "install", "ln"} and "/dev/null" in command.arguments[:-1]:
         yield command.arguments[-1]
     if command.name == "dd":
         yield from (word[3:] for word in command.arguments if word.startswith("of="))
@@ -257,6 +259,10 @@ def _reads_program(command: Command) -> bool:
         return command.piped or unseen or (name == "crontab" and "-l" not in arguments)
     if name == "ssh":
         return command.piped and not arguments[1:]
+    if name in {"make", "gmake", "ed", "ex", "vim", "gdb"} and command.piped:
+        return True
+    if name in {"sudo", "doas"} and any(re.fullmatch(r"-\w*[si]|--login|--shell", word) for word in arguments):
+        return True
     return command.unread or _gives_a_shell(name, arguments) or _reads_unseen(command)
 
 
