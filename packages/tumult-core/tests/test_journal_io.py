@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import os
 import stat
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from attrs import evolve
@@ -15,9 +16,6 @@ from tumult_core._journal_io import LIMITS, Reservation, read_journal, write_jou
 from tumult_core._output import parse_output
 from tumult_core.exceptions import DocumentError, JournalError
 from tumult_core.journal import ActivityResult, ActivityStatus, HypothesisResult, Journal, Phase, RunStatus
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 STEP = ActivityResult(
     name="kill",
@@ -218,3 +216,21 @@ def test_a_journal_that_cannot_be_encoded_leaves_nothing_behind(path: Path) -> N
     with pytest.raises(JournalError, match="cannot be written"):
         write_journal(evolve(JOURNAL, title="half a pair \ud800"), path)
     assert list(path.parent.iterdir()) == []
+
+
+def test_a_journal_for_a_working_folder_that_is_gone_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+
+    with pytest.raises(JournalError, match="No such file or directory"):
+        Reservation.make(Path("journal.toon"))
+
+
+def test_a_journal_that_would_never_end_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", Path("/dev/zero")):
+        with pytest.raises(JournalError, match="not a regular file"):
+            read_journal(path)

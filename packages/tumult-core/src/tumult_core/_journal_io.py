@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from attrs import evolve, field, frozen
 
 from tumult_core import toon
+from tumult_core._files import read_regular
 from tumult_core._journal_data import journal_from_data, journal_to_data
 from tumult_core.exceptions import JournalError
 
@@ -42,9 +43,9 @@ class Reservation:
         Raises:
             JournalError: it exists and ``force`` is not set, it is no regular file, or its folder cannot be written.
         """
-        path = path.absolute()
-        draft = path.with_name(f".tumult-{secrets.token_hex(8)}.tmp")
         try:
+            path = path.absolute()  # which needs a working folder
+            draft = path.with_name(f".tumult-{secrets.token_hex(8)}.tmp")
             _create(draft)
             draft.unlink()
             return cls(path, _claim(path, force), draft)
@@ -121,7 +122,7 @@ def read_journal(path: Path) -> Journal:
         DocumentError: it is no TOON document.
     """
     try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise JournalError(f"{path} cannot be read: {error.strerror or error}") from error
+        data = read_regular(path, LIMITS.max_bytes)
+    except (OSError, ValueError) as error:
+        raise JournalError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from error
     return journal_from_data(toon.loads_document(data, source=str(path), limits=LIMITS), str(path))
