@@ -28,8 +28,8 @@ def _whole(block: str) -> str:
     return head + block + ("" if re.search(r"^method\[", block, re.MULTILINE) else _METHOD)
 
 
-def test_the_page_has_a_document_for_every_section() -> None:
-    assert len(BLOCKS) == 5
+def test_every_document_on_the_page_is_found() -> None:
+    assert len(BLOCKS) == PAGE.count("```toon") > 0
 
 
 @pytest.mark.parametrize("block", BLOCKS)
