@@ -788,3 +788,22 @@ def test_importing_the_loop_costs_nothing_else() -> None:
     )
     foreign = {name for name in loaded if name not in sys.stdlib_module_names and not name.startswith("__editable__")}
     assert foreign <= {"tumult_intelligence", "attr", "attrs", "__main__", "__mp_main__", "_virtualenv"}
+
+
+def test_an_observer_that_would_have_to_be_awaited_is_refused() -> None:
+    async def observe(_news: object) -> None:
+        raise AssertionError
+
+    with pytest.raises(ConfigurationError, match="on_event is async"):
+        Agent(llm=ScriptedProvider([]), on_event=observe)
+    with pytest.raises(ConfigurationError, match="on_message is async"):
+        Agent(llm=ScriptedProvider([]), on_message=observe)
+
+
+def test_a_number_that_no_float_holds_is_an_argument_like_any_other() -> None:
+    schema = {"type": "object", "properties": {"n": {"type": "integer", "maximum": 5}}}
+    tool = FunctionTool(ToolSpec("count", parameters=schema), lambda n: str(n))
+    script = [Completion.calling(ToolCall("", "count", {"n": 10**400})), Completion.answer("done")]
+    outcome = Agent(llm=ScriptedProvider(script), tools=[tool]).run_sync("goal")
+    assert outcome.finish == NoMoreToolCalls()
+    assert "must be at most 5" in outcome.transcript[2].text

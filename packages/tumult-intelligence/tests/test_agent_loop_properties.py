@@ -41,7 +41,7 @@ from tumult_intelligence.agent_loop import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from tumult_intelligence.agent_loop import Event
 
@@ -50,12 +50,23 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=2), inner, max_size=2),
     max_leaves=3,
 )
-TOOL_NAMES = ["quiet", "loud", "crash", "refuse", "slow", "swallow", "odd"]
+TOOL_NAMES = ["quiet", "loud", "slow", "swallow", "odd", "crash", "refuse", "mute", "own", "leave"]
+
+
+def nested(depth: int) -> list[Any]:
+    value: list[Any] = []
+    for _level in range(depth):
+        value = [value]
+    return value
+
+
+# Numbers that are no float, numbers that cannot be printed, and data that recursion cannot reach the end of.
+HARD = st.sampled_from([10**400, -(10**400), 10**5000, float("inf"), float("nan"), nested(5000)])
 CALLS = st.builds(
     ToolCall,
     st.sampled_from(["", "a", "b"]),
     st.sampled_from([*TOOL_NAMES, "unknown", ""]),
-    st.dictionaries(st.sampled_from(["x", "y"]), JSON, max_size=2) | JSON,
+    st.dictionaries(st.sampled_from(["x", "y", "n"]), JSON | HARD, max_size=2) | JSON,
 )
 USAGE = st.builds(Usage, st.none() | st.integers(0, 50), st.none() | st.integers(0, 50), st.none() | st.floats(0, 0.4))
 REPLIES = st.builds(
@@ -66,7 +77,39 @@ REPLIES = st.builds(
     USAGE,
     st.none() | st.builds(Nudge, st.just("again"), st.sampled_from([StuckKind.MALFORMED, StuckKind.MONOLOGUE])),
 )
-SCRIPTS = st.lists(REPLIES | st.just(RuntimeError("provider down")) | st.just("hang"), max_size=12)
+
+
+class Mute(ToolError):
+    """An error that cannot say what it is."""
+
+    def __str__(self) -> str:
+        raise ValueError("no words")
+
+
+class OwnError(BaseException):
+    """What a tool's library raises past ``except Exception``."""
+
+
+ERRORS = [ZeroDivisionError, ToolError, Mute, OwnError, GeneratorExit]
+
+
+def broken_reply(**fields: Any) -> Callable[[], Completion]:
+    return lambda: Completion(**fields)
+
+
+BROKEN = st.sampled_from(
+    [
+        broken_reply(usage=None),
+        broken_reply(usage=("1", None)),
+        broken_reply(finish_reason=["stop"]),
+        lambda: Usage("1"),
+    ]
+)
+SCRIPTS = st.lists(
+    REPLIES | BROKEN | st.sampled_from([RuntimeError("provider down"), OwnError(), Mute()]) | st.just("hang"),
+    max_size=12,
+)
+OBSERVERS = st.sampled_from([None, RuntimeError("observer"), SystemExit(3), asyncio.CancelledError(), Mute()])
 LIMITS = st.builds(
     Limits,
     max_steps=st.integers(1, 8),
@@ -86,12 +129,21 @@ class Script:
     async def complete(self, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> Completion:
         self.asked.append((tuple(messages), len(tools)))
         reply = next(self._script, RuntimeError("the end"))
-        if isinstance(reply, Exception):
+        if isinstance(reply, BaseException):
             raise reply
+        if callable(reply):
+            reply = reply()
         if isinstance(reply, Completion):
             return reply
         await asyncio.Event().wait()
         raise AssertionError("cannot be reached")
+
+
+def raising(error: type[BaseException]) -> Callable[..., Any]:
+    async def fail(**_: Any) -> str:
+        raise error("not today")
+
+    return fail
 
 
 def make_tools() -> list[Tool]:
@@ -102,12 +154,6 @@ def make_tools() -> list[Tool]:
 
     async def loud(**_: Any) -> str:
         return f"tick {next(ticks)}"
-
-    async def crash(**_: Any) -> str:
-        raise ZeroDivisionError
-
-    async def refuse(**_: Any) -> str:
-        raise ToolError("not today")
 
     async def slow(**_: Any) -> str:
         for _turn in range(5):
@@ -124,22 +170,23 @@ def make_tools() -> list[Tool]:
     async def odd(**_: Any) -> Any:
         return None
 
-    functions = [quiet, loud, crash, refuse, slow, swallow, odd]
+    functions = [quiet, loud, slow, swallow, odd, *map(raising, ERRORS)]
+    parameters = {"type": "object", "properties": {"n": {"type": ["number", "array"], "minimum": 0}}}
     return [
-        FunctionTool(ToolSpec(name, parameters={"type": "object"}, read_only=index % 2 == 0), function)
+        FunctionTool(ToolSpec(name, parameters=parameters, read_only=index % 2 == 0), function)
         for index, (name, function) in enumerate(zip(TOOL_NAMES, functions, strict=True))
     ]
 
 
-async def run(script: Sequence[Any], limits: Limits, cancel_after: int | None, *, broken_observer: bool) -> Any:
+async def run(script: Sequence[Any], limits: Limits, cancel_after: int | None, *, broken: BaseException | None) -> Any:
     events: list[Event] = []
     messages: list[Message] = []
     llm = Script(script)
 
     def observe(event: Event) -> None:
         events.append(event)
-        if broken_observer:
-            raise RuntimeError("observer")
+        if broken is not None:
+            raise broken
 
     agent = Agent(llm=llm, tools=make_tools(), limits=limits, on_event=observe, on_message=messages.append)
     task = asyncio.create_task(agent.run("goal"))
@@ -152,11 +199,13 @@ async def run(script: Sequence[Any], limits: Limits, cancel_after: int | None, *
 
 
 @settings(max_examples=300, deadline=None)
-@given(SCRIPTS, LIMITS, st.none() | st.integers(1, 30), st.booleans())
-@example([Completion("", [ToolCall("", "slow"), ToolCall("", "quiet")])], Limits(), 4, False)
-@example([Completion("", [ToolCall("", "swallow")]), Completion("x")], Limits(), 3, False)
-def test_the_record_is_complete(script: list[Any], limits: Limits, cancel_after: int | None, broken: bool) -> None:
-    outcome, events, messages, llm = asyncio.run(run(script, limits, cancel_after, broken_observer=broken))
+@given(SCRIPTS, LIMITS, st.none() | st.integers(1, 90), OBSERVERS)
+@example([Completion("", [ToolCall("", "slow"), ToolCall("", "quiet")])], Limits(), 4, None)
+@example([Completion("", [ToolCall("", "swallow")]), Completion("x")], Limits(), 3, None)
+def test_the_record_is_complete(
+    script: list[Any], limits: Limits, cancel_after: int | None, broken: BaseException | None
+) -> None:
+    outcome, events, messages, llm = asyncio.run(run(script, limits, cancel_after, broken=broken))
     assert isinstance(outcome, AgentOutcome)
     check_transcript(outcome, messages)
     check_events(outcome, events)
@@ -206,7 +255,7 @@ def check_finish(outcome: AgentOutcome, script: list[Any]) -> None:
             assert not last.tool_calls
             assert outcome.transcript[-1] == Message.assistant(last.text)
         case ProviderFailed(error):
-            assert last is error or outcome.steps == len(script) + 1
+            assert last is error or not isinstance(last, Completion)
         case Stuck() | BudgetExceeded() | TokenBudgetExceeded() | CostBudgetExceeded():
             assert isinstance(last, Completion)
         case other:

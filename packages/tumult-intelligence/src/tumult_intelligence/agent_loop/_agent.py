@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -25,7 +26,7 @@ class Agent:
 
     Args:
         llm: the model.
-        tools: what it may call; each name once.
+        tools: what it may call, each name once; a ``ToolRegistry`` or the tools themselves.
         system_prompt: stands before the conversation in every model call; it is no part of the transcript.
         limits: of each run.
         on_event: told of every event, in order. What it raises is logged and does no harm.
@@ -33,14 +34,14 @@ class Agent:
         transcript: a conversation to continue; a call without a result gets one that says so.
 
     Raises:
-        ConfigurationError: there is no model, or two tools have one name.
+        ConfigurationError: there is no model, two tools have one name, or an observer is async.
     """
 
     def __init__(
         self,
         *,
         llm: LlmProvider | None = None,
-        tools: Iterable[Tool] = (),
+        tools: ToolRegistry | Iterable[Tool] = (),
         system_prompt: str = "",
         limits: Limits = Limits(),  # noqa: B008 -- frozen
         on_event: Callable[[Event], object] | None = None,
@@ -50,7 +51,12 @@ class Agent:
         if llm is None:
             raise ConfigurationError("an agent needs a model: Agent(llm=…)")
         self._llm, self._system_prompt, self._limits = llm, system_prompt, limits
-        self._tools = ToolRegistry(tools)
+        self._tools = tools if isinstance(tools, ToolRegistry) else ToolRegistry(tools)
+        for name, observer in (("on_event", on_event), ("on_message", on_message)):
+            if inspect.iscoroutinefunction(observer) or inspect.iscoroutinefunction(
+                getattr(observer, "__call__", None)
+            ):  # noqa: B004 -- the method itself
+                raise ConfigurationError(f"{name} is async, and nobody would await it: give a plain function")
         self._on_event, self._on_message = on_event, on_message
         self._transcript = list(transcript)
         self._running = False

@@ -18,7 +18,9 @@ _ANNOTATIONS = frozenset({"$schema", "$comment", "title", "description", "defaul
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 _TYPES: dict[str, Callable[[Any], bool]] = {

@@ -8,6 +8,14 @@ from typing import ClassVar
 from attrs import frozen
 
 
+def said(error: BaseException) -> str:
+    """Give what an error says; one from outside may fail at that too."""
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001 -- its text is lost, the run is not
+        return "(its text cannot be had)"
+
+
 class StuckKind(StrEnum):
     """How a run goes round in circles."""
 
@@ -51,7 +59,7 @@ class ProviderFailed:
 
     def __str__(self) -> str:
         """Say it to a person."""
-        return f"the model could not be asked: {str(self.error) or type(self.error).__name__}"
+        return f"the model could not be asked: {said(self.error) or type(self.error).__name__}"
 
 
 @frozen

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+import math
+from typing import TYPE_CHECKING, Any, Protocol
 
 from attrs import astuple, field, frozen
-from attrs.validators import deep_iterable, instance_of
+from attrs.validators import deep_iterable, instance_of, optional
 
 from tumult_intelligence.agent_loop._finish import StuckKind
 from tumult_intelligence.agent_loop._messages import ToolCall
@@ -13,17 +14,30 @@ from tumult_intelligence.agent_loop._messages import ToolCall
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from attrs import Attribute
+
     from tumult_intelligence.agent_loop._messages import Message
     from tumult_intelligence.agent_loop._tools import ToolSpec
+
+
+def _is_count(_usage: Usage, attribute: Attribute[Any], value: object) -> None:
+    if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 0):
+        raise TypeError(f"{attribute.name} is a number of tokens or None, not {value!r:.40}")
+
+
+def _is_price(_usage: Usage, attribute: Attribute[Any], value: object) -> None:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if value is not None and not (is_number and 0 <= value < math.inf):  # type: ignore[operator]  # a number by then
+        raise TypeError(f"{attribute.name} is US dollars or None, not {value!r:.40}")
 
 
 @frozen
 class Usage:
     """Tokens and price of one model call; None where the model does not say."""
 
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    cost_usd: float | None = None
+    input_tokens: int | None = field(default=None, validator=_is_count)
+    output_tokens: int | None = field(default=None, validator=_is_count)
+    cost_usd: float | None = field(default=None, validator=_is_price)
 
 
 @frozen
@@ -119,9 +133,9 @@ class Completion:
     tool_calls: tuple[ToolCall, ...] = field(
         default=(), converter=tuple[ToolCall, ...], validator=deep_iterable(instance_of(ToolCall))
     )
-    finish_reason: str | None = None
-    usage: Usage = Usage()
-    nudge: Nudge | None = None
+    finish_reason: str | None = field(default=None, validator=optional(instance_of(str)))
+    usage: Usage = field(default=Usage(), validator=instance_of(Usage))
+    nudge: Nudge | None = field(default=None, validator=optional(instance_of(Nudge)))
 
     @classmethod
     def answer(cls, text: str, *, usage: Usage = Usage()) -> Completion:

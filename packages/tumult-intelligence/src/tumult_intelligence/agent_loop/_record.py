@@ -15,6 +15,7 @@ from tumult_intelligence.agent_loop._events import (
     ToolResultReady,
     UsageUpdated,
 )
+from tumult_intelligence.agent_loop._finish import said
 from tumult_intelligence.agent_loop._messages import Message, ToolCall, unanswered
 from tumult_intelligence.agent_loop._model import TotalUsage
 
@@ -128,5 +129,7 @@ def _notify(observer: Callable[[Any], object] | None, news: object) -> None:
         return
     try:
         observer(news)
-    except Exception as error:  # noqa: BLE001 -- an observer never harms the run
-        _log.warning("an observer failed on %s: %s: %s", type(news).__name__, type(error).__name__, error)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001 -- an observer never harms the run
+        _log.warning("an observer failed on %s: %s: %s", type(news).__name__, type(error).__name__, said(error))

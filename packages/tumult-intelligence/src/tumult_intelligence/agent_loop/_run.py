@@ -18,6 +18,7 @@ from tumult_intelligence.agent_loop._finish import (
     TokenBudgetExceeded,
     WallClockExceeded,
     finish_of,
+    said,
 )
 from tumult_intelligence.agent_loop._messages import Message
 from tumult_intelligence.agent_loop._model import Completion, Usage
@@ -123,8 +124,11 @@ class Run:
             if is_being_cancelled():
                 raise
             raise _End(ProviderFailed(RuntimeError("the provider was cancelled from within"))) from error
-        except Exception as error:
-            raise _End(ProviderFailed(error)) from error
+        except (KeyboardInterrupt, GeneratorExit):
+            raise
+        except BaseException as error:
+            problem = error if isinstance(error, Exception) else RuntimeError(f"{type(error).__name__}: {said(error)}")
+            raise _End(ProviderFailed(problem)) from error
         if not isinstance(reply, Completion):
             raise _End(ProviderFailed(TypeError(f"the provider gave {type(reply).__name__}, not Completion")))
         return reply

@@ -33,6 +33,7 @@ _HINTS = {
     "arguments against the list of tools, or answer with what you have.",
 }
 _FAILED = "failed"
+_UNWRITABLE = "arguments that cannot be written as JSON"
 
 
 @frozen
@@ -130,8 +131,8 @@ def _canonical(call: ToolCall, spec: ToolSpec | None) -> str:
         arguments = {name: value for name, value in arguments.items() if name not in spec.volatile_arguments}
     try:
         return _CANONICAL.encode(arguments)
-    except (TypeError, ValueError, RecursionError):  # not JSON, which is the tool's business and not ours
-        return repr(arguments)
+    except Exception:  # noqa: BLE001 -- not JSON, or too deep or large for it: the tool's business and not ours
+        return _UNWRITABLE
 
 
 def _digest(text: str) -> str:

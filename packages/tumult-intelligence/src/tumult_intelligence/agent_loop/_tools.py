@@ -134,13 +134,11 @@ class ToolRegistry:
             if tool.spec.name in self._tools:
                 raise ConfigurationError(f"two tools are named {tool.spec.name!r}")
             self._tools[tool.spec.name] = tool
-        self.specs: tuple[ToolSpec, ...] = tuple(tool.spec for tool in self)
+        self._specs = {name: tool.spec for name, tool in self._tools.items()}
+        self.specs: tuple[ToolSpec, ...] = tuple(self._specs.values())
 
     def __iter__(self) -> Iterator[Tool]:
         return iter(self._tools.values())
-
-    def __len__(self) -> int:
-        return len(self._tools)
 
     def get(self, name: str) -> Tool | None:
         """Give the tool of that name."""
@@ -148,8 +146,7 @@ class ToolRegistry:
 
     def spec(self, name: str) -> ToolSpec | None:
         """Give the spec of the tool of that name."""
-        tool = self._tools.get(name)
-        return None if tool is None else tool.spec
+        return self._specs.get(name)
 
     def unknown(self, name: str) -> str:
         """Say that there is no such tool, which is the closest, and which there are."""
