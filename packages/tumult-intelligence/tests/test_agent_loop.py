@@ -802,7 +802,7 @@ def test_an_observer_that_would_have_to_be_awaited_is_refused() -> None:
 
 def test_a_number_that_no_float_holds_is_an_argument_like_any_other() -> None:
     schema = {"type": "object", "properties": {"n": {"type": "integer", "maximum": 5}}}
-    tool = FunctionTool(ToolSpec("count", parameters=schema), lambda n: str(n))
+    tool = FunctionTool(ToolSpec("count", parameters=schema), str)
     script = [Completion.calling(ToolCall("", "count", {"n": 10**400})), Completion.answer("done")]
     outcome = Agent(llm=ScriptedProvider(script), tools=[tool]).run_sync("goal")
     assert outcome.finish == NoMoreToolCalls()

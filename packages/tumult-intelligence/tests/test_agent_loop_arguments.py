@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tumult_intelligence.agent_loop import ToolSpec
+from tumult_intelligence.agent_loop import ConfigurationError, ToolSpec
 from tumult_intelligence.agent_loop._arguments import problems
 
 
@@ -26,7 +26,11 @@ from tumult_intelligence.agent_loop._arguments import problems
         ({"exclusiveMinimum": 1, "exclusiveMaximum": 3}, [2], [1, 3]),
         ({"minLength": 2, "maxLength": 3}, ["ab", "日本語", 1], ["a", "abcd"]),
         ({"minItems": 1, "maxItems": 2}, [[1], [1, 2]], [[], [1, 2, 3]]),
-        ({"pattern": "^a+$"}, ["aa", 1], ["ab", ""]),
+        ({"pattern": "^a+$"}, ["aa", 1], ["ab", "", "a\n"]),
+        ({"pattern": r"^[$a]\$$"}, ["$$", "a$"], ["$", "$$\n"]),
+        ({"pattern": "^(a|b$)"}, ["a\n", "b"], ["b\n"]),
+        ({"items": False}, [[], "x"], [[1]]),
+        ({"items": True}, [[], [1]], []),
         ({"anyOf": [{"type": "integer"}, {"type": "string", "minLength": 1}]}, [1, "x"], ["", 1.5]),
         (
             {"properties": {"a": {"type": "integer"}}, "additionalProperties": {"type": "string"}},
@@ -57,11 +61,29 @@ def test_each_problem_names_its_place() -> None:
     ("schema", "complaint"),
     [
         ({"properties": {"a": {"oneOf": []}}}, r"schema.properties.a: cannot check oneOf"),
-        ({"type": "text"}, "'text' is no JSON type"),
-        ({"items": [1]}, "schema.items: a schema is an object, not list"),
+        ({"type": "text"}, "schema.type: must be one or more of null, .* not 'text'"),
+        ({"type": []}, "schema.type: must be"),
+        ({"type": [["string"]]}, "schema.type: must be"),
+        ({"items": [1]}, "schema.items: must be a schema"),
+        ({"properties": {"a": {"required": True}}}, "schema.properties.a.required: must be a list of names, not True"),
+        ({"properties": ["a"]}, "schema.properties: must be an object of schemas"),
+        ({"properties": {"a": True}}, "schema.properties.a: a schema is an object"),
+        ({"minimum": "5"}, "schema.minimum: must be a number, not '5'"),
+        ({"maximum": True}, "schema.maximum: must be a number"),
+        ({"minLength": -1}, "schema.minLength: must be a whole number"),
+        ({"enum": 5}, "schema.enum: must be a list"),
+        ({"enum": [{1, 2}]}, "schema.enum: must be a list of JSON values"),
+        ({"enum": []}, "schema.enum: must be a list"),
+        ({"const": object()}, "schema.const: must be a JSON value"),
+        ({"pattern": "("}, "schema.pattern: must be a regular expression"),
+        ({"pattern": 5}, "schema.pattern: must be a regular expression"),
+        ({"anyOf": {}}, "schema.anyOf: must be a list"),
+        ({"additionalProperties": None}, "schema.additionalProperties: must be"),
+        ({1: 2}, "schema: cannot check 1"),
+        ([], "schema: a schema is an object"),
         ({"anyOf": [{"$ref": "#"}]}, r"schema.anyOf\[0\]: cannot check \$ref"),
     ],
 )
 def test_a_schema_that_cannot_be_checked_in_full_is_refused(schema: dict[str, Any], complaint: str) -> None:
-    with pytest.raises(ValueError, match=complaint):
+    with pytest.raises(ConfigurationError, match=complaint):
         ToolSpec("x", parameters=schema)

@@ -53,9 +53,7 @@ class Agent:
         self._llm, self._system_prompt, self._limits = llm, system_prompt, limits
         self._tools = tools if isinstance(tools, ToolRegistry) else ToolRegistry(tools)
         for name, observer in (("on_event", on_event), ("on_message", on_message)):
-            if inspect.iscoroutinefunction(observer) or inspect.iscoroutinefunction(
-                getattr(observer, "__call__", None)
-            ):  # noqa: B004 -- the method itself
+            if _is_async(observer):
                 raise ConfigurationError(f"{name} is async, and nobody would await it: give a plain function")
         self._on_event, self._on_message = on_event, on_message
         self._transcript = list(transcript)
@@ -102,3 +100,7 @@ class Agent:
             limits=self._limits,
             record=Record(self._transcript, self._on_event, self._on_message),
         )
+
+
+def _is_async(observer: object) -> bool:
+    return callable(observer) and any(map(inspect.iscoroutinefunction, (observer, type(observer).__call__)))

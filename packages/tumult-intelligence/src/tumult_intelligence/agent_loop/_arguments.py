@@ -9,12 +9,16 @@ from __future__ import annotations
 import json
 import math
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
 _ANNOTATIONS = frozenset({"$schema", "$comment", "title", "description", "default", "examples", "format"})
+
+# In a pattern: an escape, a character class, or the sign for the end, which only stands for itself in the other two.
+_END = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\$", re.DOTALL)
 
 
 def _is_number(value: Any) -> bool:
@@ -45,24 +49,72 @@ def check_schema(schema: Any, path: str = "schema") -> None:
     """Refuse a schema that cannot be checked in full.
 
     Raises:
-        ValueError: it has an unknown keyword or is not an object; names the place.
+        ValueError: it is not an object, has an unknown keyword, or a keyword's value is none; names the place.
     """
     if not isinstance(schema, dict):
-        raise ValueError(f"{path}: a schema is an object, not {type(schema).__name__}")  # noqa: TRY004 -- one error for all
-    unknown = sorted(set(schema) - _ANNOTATIONS - set(_CHECKS))
+        raise ValueError(f"{path}: a schema is an object, not {_named(schema)}")  # noqa: TRY004 -- one error for all
+    unknown = sorted(map(str, schema.keys() - _ANNOTATIONS - _CHECKS.keys()))
     if unknown:
         raise ValueError(f"{path}: cannot check {', '.join(unknown)}; known keywords: {', '.join(sorted(_CHECKS))}")
-    for name in _type_names(schema.get("type", [])):
-        if name not in _TYPES:
-            raise ValueError(f"{path}.type: {name!r} is no JSON type")
-    for name, inner in schema.get("properties", {}).items():
-        check_schema(inner, f"{path}.properties.{name}")
+    for keyword in schema.keys() - _ANNOTATIONS:
+        is_right, wanted = _VALUES[keyword]
+        if not is_right(schema[keyword]):
+            raise ValueError(f"{path}.{keyword}: must be {wanted}, not {schema[keyword]!r:.80}")
+    for place, inner in _inner_schemas(schema):
+        check_schema(inner, f"{path}.{place}")
+
+
+def _inner_schemas(schema: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    yield from ((f"properties.{name}", inner) for name, inner in schema.get("properties", {}).items())
+    yield from ((f"anyOf[{index}]", inner) for index, inner in enumerate(schema.get("anyOf", ())))
     for keyword in ("items", "additionalProperties"):
         if not isinstance(schema.get(keyword, True), bool):
-            check_schema(schema[keyword], f"{path}.{keyword}")
-    for index, inner in enumerate(schema.get("anyOf", ())):
-        check_schema(inner, f"{path}.anyOf[{index}]")
-    re.compile(schema.get("pattern", ""))
+            yield keyword, schema[keyword]
+
+
+def _is_names(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(name, str) for name in value)
+
+
+def _is_type(value: Any) -> bool:
+    names = [value] if isinstance(value, str) else value
+    return _is_names(names) and bool(names) and _TYPES.keys() >= set(names)
+
+
+def _is_pattern(value: Any) -> bool:
+    try:
+        re.compile(value)
+    except (TypeError, re.error, RecursionError, OverflowError):
+        return False
+    return isinstance(value, str)
+
+
+def _is_json(value: Any) -> bool:
+    try:
+        json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        return False
+    return True
+
+
+def _is_choices(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and _is_json(value)
+
+
+def _is_size(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, list) and bool(value)
+
+
+def _is_schema(value: Any) -> bool:
+    return isinstance(value, dict | bool)
+
+
+def _is_properties(value: Any) -> bool:
+    return isinstance(value, dict) and _is_names(list(value))
 
 
 def _at(path: str, sentence: str) -> str:
@@ -111,7 +163,12 @@ def _additional(value: Any, wanted: Any, schema: Mapping[str, Any], path: str) -
 
 
 def _items(value: Any, wanted: Any, _schema: Mapping[str, Any], path: str) -> Iterator[str]:
-    if isinstance(value, list) and isinstance(wanted, dict):
+    if not isinstance(value, list) or wanted is True:
+        return
+    if wanted is False:
+        if value:
+            yield _at(path, "must be empty")
+    else:
         for index, item in enumerate(value):
             yield from problems(item, wanted, f"{path}[{index}]")
 
@@ -131,8 +188,14 @@ def _any_of(value: Any, wanted: list[Any], _schema: Mapping[str, Any], path: str
         yield _at(path, "fits no alternative: " + "; or ".join(found[0] for found in tries))
 
 
+@lru_cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    """Compile as ECMA 262 reads it, where ``$`` is the very end: in Python it also matches before a last newline."""
+    return re.compile(_END.sub(lambda match: r"\Z" if match[0] == "$" else match[0], pattern))
+
+
 def _pattern(value: Any, wanted: str, _schema: Mapping[str, Any], path: str) -> Iterator[str]:
-    if isinstance(value, str) and not re.search(wanted, value):
+    if isinstance(value, str) and not _compiled(wanted).search(value):
         yield _at(path, f"does not match {wanted}")
 
 
@@ -168,4 +231,19 @@ _CHECKS: dict[str, Callable[[Any, Any, Mapping[str, Any], str], Iterator[str]]] 
     "maxLength": _bound(_TYPES["string"], len, lambda a, b: a <= b, "must have at most {} characters"),
     "minItems": _bound(_TYPES["array"], len, lambda a, b: a >= b, "must have at least {} items"),
     "maxItems": _bound(_TYPES["array"], len, lambda a, b: a <= b, "must have at most {} items"),
+}
+
+# What the value of each keyword must be.
+_VALUES: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "type": (_is_type, f"one or more of {', '.join(_TYPES)}"),
+    "properties": (_is_properties, "an object of schemas"),
+    "required": (_is_names, "a list of names"),
+    "additionalProperties": (_is_schema, "a schema, true or false"),
+    "items": (_is_schema, "a schema, true or false"),
+    "enum": (_is_choices, "a list of JSON values that is not empty"),
+    "const": (_is_json, "a JSON value"),
+    "anyOf": (_is_list, "a list of schemas that is not empty"),
+    "pattern": (_is_pattern, "a regular expression"),
+    **dict.fromkeys(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"), (_is_number, "a number")),
+    **dict.fromkeys(("minLength", "maxLength", "minItems", "maxItems"), (_is_size, "a whole number from 0")),
 }

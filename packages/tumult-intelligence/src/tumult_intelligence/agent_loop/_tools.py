@@ -34,7 +34,10 @@ def _names(names: Iterable[str]) -> frozenset[str]:
 
 
 def _checked_schema(_spec: ToolSpec, _attribute: Any, schema: dict[str, Any]) -> None:
-    check_schema(schema)
+    try:
+        check_schema(schema)
+    except (ValueError, RecursionError) as error:
+        raise ConfigurationError(str(error)) from error
 
 
 @frozen
