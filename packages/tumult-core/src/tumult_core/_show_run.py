@@ -50,7 +50,8 @@ def result_lines(journal: Journal, kept: tuple[str, ...]) -> Iterator[str]:
     if journal.hypothesis_before:
         before, after = map(_met, (journal.hypothesis_before, journal.hypothesis_after))
         recovered = "" if journal.recovery_s is None else f", {journal.recovery_s:g} s after the method"
-        yield f"hypothesis: {before} before, {after} after{recovered}"
+        when = " (before the rollbacks)" if journal.hypothesis_after and journal.rollbacks else ""
+        yield f"hypothesis: {before} before, {after} after{recovered}{when}"
     yield from map(_deviation, filter(_deviates, journal.activities))
     yield _rollbacks(journal)
     if journal.estimate_met is not None:
