@@ -49,6 +49,7 @@ from tumult_intelligence.agent_loop import (
     WallClockExceeded,
     unanswered,
 )
+from tumult_intelligence.agent_loop._run import TOOLS_ON
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -807,3 +808,44 @@ def test_a_number_that_no_float_holds_is_an_argument_like_any_other() -> None:
     outcome = Agent(llm=ScriptedProvider(script), tools=[tool]).run_sync("goal")
     assert outcome.finish == NoMoreToolCalls()
     assert "must be at most 5" in outcome.transcript[2].text
+
+
+def test_no_call_begins_after_the_deadline_although_the_model_held_up_the_loop() -> None:
+    class Blocking:
+        async def complete(self, _messages: object, _tools: object) -> Completion:
+            time.sleep(0.2)  # noqa: ASYNC251 -- this is the fault
+            return Completion.calling(ToolCall("", "write"), ToolCall("", "write"))
+
+    done: list[int] = []
+    tool = FunctionTool(ToolSpec("write"), lambda: done.append(1) or "written")
+    outcome = Agent(llm=Blocking(), tools=[tool], limits=Limits(max_seconds=0.1)).run_sync("goal")
+    assert outcome.finish == WallClockExceeded(0.1)
+    assert not done
+    assert [message.is_error for message in outcome.transcript[2:]] == [True, True]
+
+
+def test_a_call_that_held_up_the_loop_past_the_deadline_is_the_last() -> None:
+    done: list[int] = []
+
+    async def write() -> str:
+        done.append(1)
+        time.sleep(0.2)  # noqa: ASYNC251 -- this is the fault
+        return "written"
+
+    script = [Completion.calling(ToolCall("", "write"), ToolCall("", "write"))]
+    agent = Agent(
+        llm=ScriptedProvider(script), tools=[FunctionTool(ToolSpec("write"), write)], limits=Limits(max_seconds=0.1)
+    )
+    assert agent.run_sync("goal").finish == WallClockExceeded(0.1)
+    assert done == [1]
+
+
+def test_a_run_after_the_last_step_says_that_tools_are_on_again() -> None:
+    tool = FunctionTool(ToolSpec("look"), lambda: "seen")
+    model = ScriptedProvider([Completion.answer("one"), Completion.answer("two"), Completion.answer("three")])
+    first = Agent(llm=model, tools=[tool], limits=Limits(max_steps=1)).run_sync("goal")
+    later = Agent(llm=model, tools=[tool], transcript=first.transcript)
+    later.run_sync("more")
+    assert [message.text for message in model.asked[1].messages][-2:] == [TOOLS_ON, "more"]
+    later.run_sync("again")
+    assert [message.text for message in model.asked[2].messages].count(TOOLS_ON) == 1

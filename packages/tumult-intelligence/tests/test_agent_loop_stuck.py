@@ -238,7 +238,8 @@ def test_old_errors_are_forgotten() -> None:
 
 def test_the_whole_batch_is_recorded_before_the_run_ends_as_stuck() -> None:
     batch = Completion.calling(*[call("fail")] * 3, call("echo", a=1))
-    outcome = Agent(llm=ScriptedProvider([batch]), tools=TOOLS).run_sync("go")
+    first = Completion.calling(*[call("fail")] * 2)
+    outcome = Agent(llm=ScriptedProvider([first, batch]), tools=TOOLS).run_sync("go")
     assert outcome.finish == Stuck(StuckKind.SAME_FAILURE, "fail", 3)
     assert [message.text for message in outcome.transcript][-1] == "got [('a', 1)]"
     assert not unanswered(outcome.transcript)
@@ -265,3 +266,13 @@ def test_a_hint_of_the_same_kind_always_comes_in_an_earlier_step(calls: list[tup
         assert any(step < outcome.steps and kind == outcome.finish.kind for step, kind in hints(events))
     steps = [event.step for event in events if isinstance(event, StepStarted)]
     assert all(after == before + 1 for before, after in pairwise(steps))
+
+
+@pytest.mark.parametrize("reply", [[call("fail")] * 12, [call("echo", a=1)] * 12, [call("echo"), call("stamped")] * 12])
+def test_one_reply_cannot_end_the_run_before_the_model_saw_a_hint(reply: list[ToolCall]) -> None:
+    again = ScriptedProvider([Completion.calling(*reply), Completion.answer("I see.")])
+    outcome = Agent(llm=again, tools=TOOLS).run_sync("go")
+    assert outcome.finish == NoMoreToolCalls()
+    assert any("HINT: " in message.text for message in again.asked[1].messages)
+    deaf = ScriptedProvider([Completion.calling(*reply)] * 2)
+    assert Agent(llm=deaf, tools=TOOLS).run_sync("go").steps == 2

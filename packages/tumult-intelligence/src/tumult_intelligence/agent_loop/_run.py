@@ -20,7 +20,7 @@ from tumult_intelligence.agent_loop._finish import (
     finish_of,
     said,
 )
-from tumult_intelligence.agent_loop._messages import Message
+from tumult_intelligence.agent_loop._messages import Message, Role
 from tumult_intelligence.agent_loop._model import Completion, Usage
 from tumult_intelligence.agent_loop._stuck import StuckDetector
 
@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from tumult_intelligence.agent_loop._tools import ToolRegistry, ToolSpec
 
 LAST_STEP = "This is the last step, and tools are off. Answer now with what you have."
+TOOLS_ON = "The work goes on: tools are on again."
+# A signal or a deadline that came while the loop was blocked takes so many turns to the task that it cancels.
+_TURNS = 5
 
 
 class _End(Exception):
@@ -63,6 +66,8 @@ class Run:
         finish: Finish = Cancelled()
         try:
             self._record.settle("the run before this one was interrupted")
+            if self._tools.specs and self._limits.max_steps > 1 and _were_tools_off(self._record.transcript):
+                self._record.tell("tools on", TOOLS_ON)
             if goal is not None:
                 self._record.append(Message.user(goal))
             finish = await self._bounded()
@@ -93,6 +98,7 @@ class Run:
             self._record.step, last = step, step == self._limits.max_steps
             reply = await self._ask(last=last)
             calls = self._record.reply(reply)
+            await _checkpoint()
             if reply.nudge is not None:
                 self._nudge(reply.nudge)
             elif not calls:
@@ -169,12 +175,14 @@ class Run:
 
     async def _execute(self, call: ToolCall) -> Result:
         async with self._parallel:
+            await _checkpoint()
             self._record.begin(call)
             return await execute(call, self._tools, self._limits.max_result_chars)
 
     def _take(self, call: ToolCall, result: Result) -> None:
         """Record a result; a sign of being stuck is told to the model, or ends the run when the batch is done."""
-        signs = self._detector.observe(call, self._tools.spec(call.name), result.text, is_error=result.is_error)
+        spec, step = self._tools.spec(call.name), self._record.step
+        signs = self._detector.observe(call, spec, result.text, is_error=result.is_error, step=step)
         hints = [sign for sign in signs if sign.hint]
         text = "".join([result.text, *(f"\n\nHINT: {sign.hint}" for sign in hints)])
         self._record.answer(call, text, is_error=result.is_error)
@@ -184,8 +192,15 @@ class Run:
         self._stuck = self._stuck or next(ends, None)
 
 
+def _were_tools_off(transcript: Sequence[Message]) -> bool:
+    """Tell whether the last that the model heard of its tools is that they are off."""
+    notices = (message.text for message in reversed(transcript) if message.role is Role.USER)
+    return next((text for text in notices if text in {LAST_STEP, TOOLS_ON}), "") == LAST_STEP
+
+
 async def _checkpoint() -> None:
-    """Let others run, and notice a cancellation that a tool or a provider swallowed."""
-    await asyncio.sleep(0)
+    """Let others run, and notice that the end was asked for, also by what a tool or a provider kept from the loop."""
+    for _turn in range(_TURNS):
+        await asyncio.sleep(0)
     if is_being_cancelled():
         raise asyncio.CancelledError

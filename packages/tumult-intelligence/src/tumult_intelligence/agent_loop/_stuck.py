@@ -63,9 +63,15 @@ class StuckDetector:
         self._same_results = 0
         self._matches = dict.fromkeys(_PERIODS, 0)
         self._errors: deque[bool] = deque(maxlen=limits.window)
+        self._step = 0
+        self._hinted: dict[tuple[StuckKind, int], int] = {}  # the step in which the hint of a streak was given
 
-    def observe(self, call: ToolCall, spec: ToolSpec | None, text: str, *, is_error: bool) -> list[Sign]:
-        """Take one result; give every sign that it shows."""
+    def observe(self, call: ToolCall, spec: ToolSpec | None, text: str, *, is_error: bool, step: int) -> list[Sign]:
+        """Take one result of a step; give every sign that it shows.
+
+        A sign ends the run only when its hint was given in an earlier step: within one the model has not read it yet.
+        """
+        self._step = step
         polled = spec is not None and spec.polled
         seen = _Observation(call.name, _canonical(call, spec), _FAILED if is_error else _digest(text))
         signs = [
@@ -81,48 +87,47 @@ class StuckDetector:
         return self._recent[-back][0] if back <= len(self._recent) else None
 
     def _same_failure(self, seen: _Observation, *, polled: bool) -> Sign | None:
-        if seen.result != _FAILED:
-            self._failures = 0
-            return None
-        self._failures = self._failures + 1 if seen == self._last() else 1
+        is_failure = seen.result == _FAILED
+        self._failures = (self._failures + 1 if seen == self._last() else 1) if is_failure else 0
         bound = self._limits.polled if polled else self._limits.same_failure
-        return _sign(StuckKind.SAME_FAILURE, seen.name, self._failures, bound)
+        return self._sign(Stuck(StuckKind.SAME_FAILURE, seen.name, self._failures), bound - 1, bound)
 
     def _same_result(self, seen: _Observation, *, polled: bool) -> Sign | None:
-        if seen.result == _FAILED:
-            self._same_results = 0
-            return None
-        self._same_results = self._same_results + 1 if seen == self._last() else 1
+        is_failure = seen.result == _FAILED
+        self._same_results = 0 if is_failure else self._same_results + 1 if seen == self._last() else 1
         bound = self._limits.polled if polled else self._limits.same_result
-        return _sign(StuckKind.SAME_RESULT, seen.name, self._same_results, bound)
+        return self._sign(Stuck(StuckKind.SAME_RESULT, seen.name, self._same_results), bound - 1, bound)
 
     def _cycle(self, seen: _Observation, period: int, *, polled: bool) -> Sign | None:
         self._matches[period] = self._matches[period] + 1 if seen == self._last(period) else 0
         repetitions, rest = divmod(self._matches[period], period)
+        if not self._matches[period]:
+            self._hinted.pop((StuckKind.CYCLE, period), None)
         if rest or not repetitions:
             return None
         calls = [*list(self._recent)[1 - period :], (seen, polled)]
         if len({observation for observation, _ in calls}) == 1:  # the same call over and over is no cycle
             return None
         bound = self._limits.polled if any(is_polled for _, is_polled in calls) else self._limits.cycle_rounds
-        return _sign(StuckKind.CYCLE, " → ".join(observation.name for observation, _ in calls), repetitions + 1, bound)
+        stuck = Stuck(StuckKind.CYCLE, " → ".join(observation.name for observation, _ in calls), repetitions + 1)
+        return self._sign(stuck, bound - 1, bound, period)
 
     def _mostly_errors(self, name: str, *, is_error: bool) -> Sign | None:
-        before = sum(self._errors)
         self._errors.append(is_error)
         errors, limits = sum(self._errors), self._limits
-        is_end = is_error and len(self._errors) == limits.window and errors >= limits.errors
-        if not is_end and not errors >= limits.errors_hint > before:
+        may_end = is_error and len(self._errors) == limits.window
+        end_at = limits.errors if may_end else limits.window + 1
+        return self._sign(Stuck(StuckKind.MOSTLY_ERRORS, name, errors), min(limits.errors_hint, limits.errors), end_at)
+
+    def _sign(self, stuck: Stuck, hint_at: int, end_at: int, period: int = 0) -> Sign | None:
+        key = (stuck.kind, period)
+        if stuck.repeats < hint_at:
+            self._hinted.pop(key, None)
             return None
-        hint = "" if is_end else _HINTS[StuckKind.MOSTLY_ERRORS].format(errors)
-        return Sign(Stuck(StuckKind.MOSTLY_ERRORS, name, errors), hint)
-
-
-def _sign(kind: StuckKind, call: str, repeats: int, bound: int) -> Sign | None:
-    if repeats < bound - 1:
-        return None
-    hint = _HINTS[kind].format(repeats) if repeats == bound - 1 else ""
-    return Sign(Stuck(kind, call, repeats), hint)
+        if key not in self._hinted:
+            self._hinted[key] = self._step
+            return Sign(stuck, _HINTS[stuck.kind].format(stuck.repeats))
+        return Sign(stuck) if self._hinted[key] < self._step and stuck.repeats >= end_at else None
 
 
 def _canonical(call: ToolCall, spec: ToolSpec | None) -> str:
