@@ -127,6 +127,7 @@ def run_file(request: RunRequest, on_event: Callable[[RunEvent], None] | None = 
         """Reserve, run and keep, while signals are caught: none leaves an empty journal or costs the record."""
         reservation = Reservation.make(request.journal_path, force=request.force) if request.journal_path else None
         try:
+            _prepare(store)
             journal = run.execute()
         except BaseException:
             if reservation:
@@ -161,6 +162,13 @@ def _store(request: RunRequest) -> Store | None:
     from tumult_core.store import open_store
 
     return open_store(request.store)
+
+
+def _prepare(store: Store | None) -> None:
+    from tumult_core.store._embedded import EmbeddedStore
+
+    if isinstance(store, EmbeddedStore):
+        store.prepare()
 
 
 def _keep(

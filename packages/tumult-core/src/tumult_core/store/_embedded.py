@@ -38,6 +38,10 @@ class EmbeddedStore:
         self._lock_timeout_s = lock_timeout_s
         self._threads = threads
 
+    def prepare(self) -> None:
+        """Make the folder, and see that it can be written: what would be lost after a run is better refused before."""
+        _records.prepare(self._folder)
+
     def record_run(self, journal: Journal) -> None:
         """Keep one run in a file of its own; the index is not touched."""
         _records.write(self._folder, _records.run_record(journal))

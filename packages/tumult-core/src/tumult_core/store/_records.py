@@ -108,11 +108,30 @@ def write(folder: Path, record: Record) -> None:
         if not target.exists():
             _write_whole(target, _line(header) + body)
     except OSError as error:
-        raise StoreError(
-            f"the history {folder} cannot be written: {error.strerror}",
-            hint="a run's journal is still where it was written; mend the folder, or name another one with --store or"
-            " TUMULT_STORE",
-        ) from error
+        raise _unwritable(folder, error) from error
+
+
+def prepare(folder: Path) -> None:
+    """Make the folder of runs, and write and remove a file in it.
+
+    Raises:
+        StoreError: it cannot be written.
+    """
+    draft = folder / RUNS / f".probe.{os.getpid()}-{secrets.token_hex(4)}"
+    try:
+        draft.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with draft.open("xb") as stream:
+            stream.write(b"\n")
+        draft.unlink()
+    except OSError as error:
+        raise _unwritable(folder, error) from error
+
+
+def _unwritable(folder: Path, error: OSError) -> StoreError:
+    return StoreError(
+        f"the history {folder} cannot be written: {error.strerror}",
+        hint="mend the folder, or name another one with --store or TUMULT_STORE; --no-store runs without a history",
+    )
 
 
 def _write_whole(target: Path, data: bytes) -> None:
