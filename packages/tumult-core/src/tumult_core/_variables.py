@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     from tumult_core.catalog import Catalog
 
+_WORD_CHARACTERS = 4
 _MAX_SECRET_BYTES = 1 << 20
 
 
@@ -223,8 +225,16 @@ def substitute_experiment(
         result = type_arguments(experiment, result, catalog)
         secrets = tuple(secret for part in resolved for secret in part.secrets)
         problems = check_resolved(result, catalog)
-        _raise(experiment, [evolve(problem, message=mask(problem.message, secrets)) for problem in problems])
+        _raise(experiment, [evolve(problem, message=_mask_values(problem.message, secrets)) for problem in problems])
     return result
+
+
+def _mask_values(message: str, secrets: Collection[str]) -> str:
+    """Mask secrets in a message of ours; one that is shorter than a word only where it stands alone."""
+    for secret in secrets:
+        if len(secret) < _WORD_CHARACTERS:
+            message = re.sub(rf"(?<!\w){re.escape(secret)}(?!\w)", MASK, message)
+    return mask(message, tuple(secret for secret in secrets if len(secret) >= _WORD_CHARACTERS))
 
 
 def _missing_variables(experiment: Experiment, variables: Mapping[str, Any]) -> list[Problem]:
