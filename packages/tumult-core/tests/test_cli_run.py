@@ -70,6 +70,7 @@ def test_the_exit_code_tells_the_status(place: Path, status: str) -> None:
     done = tumult(place, text, "--journal-path", "out.toon")
     assert done.returncode == code, done.stderr
     assert done.stdout.startswith(f"{status}: A test (")
+    assert ("after (before the rollbacks)" in done.stdout) is (status in {"deviated", "failed"})
     assert (place / "undone").exists() is (code != 0)
     journal = read_journal(place / "out.toon")
     assert journal.status == status
@@ -154,6 +155,46 @@ def test_an_existing_journal_is_overwritten_only_by_force(place: Path) -> None:
     assert (place / "out.toon").read_text() == "precious"
     assert tumult(place, CASES["completed"][0], "--journal-path", "out.toon", "--force").returncode == 0
     assert read_journal(place / "out.toon").status is RunStatus.COMPLETED
+
+
+def test_an_empty_journal_says_where_it_may_come_from(place: Path) -> None:
+    (place / "out.toon").touch()
+    done = tumult(place, CASES["completed"][0], "--journal-path", "out.toon")
+    assert done.returncode == 1
+    assert "exists already and is empty: a run writes it now, or was killed" in done.stderr
+
+
+@pytest.mark.parametrize("wrong", ["document", "journal", "store", "variable"])
+def test_json_is_nothing_where_a_run_cannot_start(place: Path, wrong: str) -> None:
+    (place / "taken").write_text("x")
+    more = {"journal": ("--journal-path", "taken"), "store": ("--store", "taken")}.get(wrong, ())
+    text = document(step("act", "touch acted ${x}" if wrong == "variable" else "touch acted"))
+    done = tumult(place, "nonsense" if wrong == "document" else text, "--format", "json", *more)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "Error: " in done.stderr
+    assert not (place / "acted").exists()
+
+
+@pytest.mark.parametrize("where", ["link", "file/sub", "/proc/self/history"])
+def test_a_history_that_cannot_be_written_refuses_the_run(place: Path, where: str) -> None:
+    (place / "link").symlink_to("/nowhere/at/all")
+    (place / "file").touch()
+    text = document(step("act", "touch acted"))
+    done = tumult(place, text, "--store", where, "--journal-path", "out.toon")
+    assert done.returncode == 1, done.stdout
+    assert f"the history {where} cannot be" in done.stderr
+    assert sorted(file.name for file in place.iterdir()) == ["file", "link", "x.toon"]
+    assert tumult(place, text, "--store", where, "--no-store").returncode == 0
+
+
+def test_a_secret_of_one_letter_leaves_messages_readable(place: Path) -> None:
+    head = "secrets:\n  g:\n    e:\n      type: env\n      key: LETTER\n"
+    http = document(step("act", "true"), head=head)
+    http = http.replace("type: process", "type: http").replace("path: sh", 'method: "${secrets.g.e}"')
+    http = http.replace('arguments[2]: "-c", "true"', 'url: "http://localhost"')
+    done = tumult(place, http, LETTER="e")
+    assert done.returncode == 1
+    assert "method[0].provider.method: must be " in done.stderr
 
 
 def test_variables_are_typed(place: Path) -> None:
@@ -337,6 +378,24 @@ def test_a_signal_ends_the_steps_rolls_back_and_writes_the_journal(
     journal = read_journal(place / "out.toon")
     assert (journal.status, journal.interrupted_by) == (RunStatus.INTERRUPTED, number.name)
     assert [str(result.status) for result in journal.method] == ["cancelled", "skipped"]
+
+
+@pytest.mark.parametrize("delay_s", [0.05, 0.15, 0.3, 0.45, 0.6, 0.9])
+def test_a_signal_at_any_time_leaves_a_journal_or_nothing(place: Path, delay_s: float) -> None:
+    run = Running(place)
+    time.sleep(delay_s)
+    run.send(signal.SIGTERM)
+    code, stderr = run.finish()
+    assert code in {143, -signal.SIGTERM}, stderr
+    assert not list(place.glob(".tumult-*"))
+    journal = place / "out.toon"
+    assert not journal.exists() or read_journal(journal).status is RunStatus.INTERRUPTED
+
+
+def test_an_interrupt_while_the_command_loads_is_quiet(place: Path) -> None:
+    (place / "click.py").write_text("raise KeyboardInterrupt")
+    done = tumult(place, CASES["completed"][0], PYTHONPATH=str(place))
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
 
 def test_a_second_signal_does_not_cost_the_rollbacks(running: Running) -> None:
