@@ -7,6 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tumult_core.catalog import Catalog
+from tumult_core.engine import parse_experiment, validate_experiment
 from tumult_core.experiment import Activity, ActivityType, Experiment, ProcessProvider
 from tumult_core.problems import Severity
 from tumult_intelligence.answer import Block, parse_answer
@@ -110,6 +111,8 @@ def test_there_is_a_limit_to_the_number_of_proposals(catalog: Catalog) -> None:
 
     assert len(found) == MAX_PROPOSALS + 2
     assert [codes(each) for each in found[-2:]] == [["too-many"], ["too-many"]]
+    assert not any(each.mendable for each in found[-2:] if isinstance(each, Rejected))
+    assert codes(check_block(blocks[-1], catalog)) == ["too-many"]
 
 
 def mutated(lines: Iterable[str]) -> str:
@@ -134,9 +137,12 @@ def test_no_text_breaks_the_gate_and_what_passes_is_sound(data: st.DataObject, c
 
     for each in check_blocks(parse_answer(f"```toon\n{text}```\n").blocks, catalog):
         if isinstance(each, Passed):
-            assert each.experiment.method
-            assert not [p for p in check_policy(each.experiment, catalog) if p.severity is Severity.ERROR]
+            # What is written is what was judged: it reads back as the same, and a run finds nothing wrong with it.
+            assert parse_experiment(each.text) == each.experiment
+            assert not [p for p in validate_experiment(each.experiment, catalog, strict=True) if p.severity == "error"]
+            assert all(note.severity is not Severity.ERROR for note in each.notes)
         else:
+            assert all(error.severity is Severity.ERROR and error.message for error in each.errors)
             assert each.errors
 
 
@@ -151,29 +157,31 @@ def test_no_shell_text_breaks_the_policy(line: str) -> None:
 
 @pytest.mark.timeout(30)
 @pytest.mark.parametrize(
-    "line",
+    ("line", "refused"),
     [
-        "$(" * 3_000,
-        "$(a)" * 1_500,
-        "echo " + "$(a $(b $(c $(d e))))" * 400,
-        "a" * 9_000,
-        "a() " * 1_500,
-        ":" * 9_000,
-        "`" * 9_000,
-        "(" * 9_000,
-        "chmod " + "1" * 9_000 + "x",
-        "psql -c 'delete from " + "a" * 9_000 + "b'",
-        "delete from " * 800,
-        "sh -c " * 1_600,
-        "sudo " * 1_900 + "rm -rf /",
-        "x=1 " * 1_500,
+        ("$(" * 3_000, {"policy-unreadable-shell"}),
+        ("$(a)" * 1_500, {"policy-computed-program"}),
+        ("echo " + "$(a $(b $(c $(d e))))" * 400, set()),
+        ("a" * 9_000, set()),
+        ("a() " * 1_500, set()),
+        (":" * 9_000, set()),
+        ("`" * 9_000, {"policy-computed-program"}),
+        ("(" * 9_000, set()),
+        ("chmod " + "1" * 9_000 + "x", set()),
+        ("psql -c 'delete from " + "a" * 9_000 + "b'", {"policy-deletes"}),
+        ("delete from " * 800, {"policy-unreadable-shell"}),
+        ("sh -c " * 1_600, {"policy-unreadable-shell"}),
+        ("sudo " * 1_900 + "rm -rf /", {"policy-unreadable-shell"}),
+        ("x=1 " * 1_500, set()),
     ],
-    ids=lambda line: f"{line[:12]}…",
+    ids=lambda value: f"{value[:12]}…" if isinstance(value, str) else "",
 )
-def test_no_shell_text_takes_forever(line: str) -> None:
+def test_no_shell_text_takes_forever(line: str, refused: set[str]) -> None:
     step = Activity("a", ActivityType.ACTION, ProcessProvider("sh", ("-c", line)))
 
-    assert check_policy(Experiment("x", (step,)), Catalog())
+    found = check_policy(Experiment("x", (step,)), Catalog())
+
+    assert {problem.code for problem in found if problem.severity is Severity.ERROR} == refused
 
 
 def test_what_nobody_reviews_is_refused() -> None:

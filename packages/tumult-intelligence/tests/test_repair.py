@@ -7,7 +7,7 @@ import pytest
 
 from tumult_intelligence.agent_loop import Completion, ScriptedProvider, ToolCall, Usage
 from tumult_intelligence.answer import parse_answer
-from tumult_intelligence.gate import Passed, Rejected, check_blocks
+from tumult_intelligence.gate import MAX_PROPOSALS, Passed, Rejected, check_blocks
 from tumult_intelligence.repair import Repaired, repair
 
 if TYPE_CHECKING:
@@ -163,6 +163,18 @@ def test_a_model_that_fails_keeps_what_there_was(catalog: Catalog) -> None:
 
     assert kinds(found) == [Passed, Rejected]
     assert "gone" in found.finish
+
+
+def test_what_is_beyond_the_limit_is_neither_sent_back_nor_let_in(catalog: Catalog) -> None:
+    answer = answer_of(*[GOOD] * (MAX_PROPOSALS + 1))
+
+    found, model = mend(catalog, answer_of(BAD), [Completion.calling(call(MAX_PROPOSALS + 1, toon=GOOD))], rounds=1)
+    beyond = check_blocks(parse_answer(answer).blocks, catalog)[-1]
+    nothing = asyncio.run(repair(ScriptedProvider([]), "QUESTION", answer, [beyond], catalog, rounds=2))
+
+    assert kinds(found) == [Rejected]
+    assert len(model.asked) == 1
+    assert (nothing.verdicts, nothing.steps) == ((beyond,), 0)
 
 
 def test_every_call_is_counted(catalog: Catalog) -> None:

@@ -74,13 +74,18 @@ class Rejected:
     errors: tuple[Problem, ...]
     text: str = ""
 
+    @property
+    def mendable(self) -> bool:
+        """Tell whether another document in its place could pass."""
+        return self.index <= MAX_PROPOSALS
+
 
 def check_blocks(blocks: Iterable[Block], catalog: Catalog) -> tuple[Passed | Rejected, ...]:
     """Judge the proposals of one answer, in order."""
     verdicts: list[Passed | Rejected] = []
     passed: list[Passed] = []
     for block in blocks:
-        verdict = check_block(block, catalog, passed) if block.index <= MAX_PROPOSALS else _one_too_many(block)
+        verdict = check_block(block, catalog, passed)
         verdicts.append(verdict)
         passed += [verdict] if isinstance(verdict, Passed) else []
     return tuple(verdicts)
@@ -95,6 +100,8 @@ def _one_too_many(block: Block) -> Rejected:
 
 def check_block(block: Block, catalog: Catalog, others: Iterable[Passed] = ()) -> Passed | Rejected:
     """Judge one proposal; ``others`` are those of the same answer that passed."""
+    if block.index > MAX_PROPOSALS:
+        return _one_too_many(block)
     if not block.terminated:
         return Rejected(block.index, title_in(block.text), (_CUT_SHORT,), block.text)
     text, repairs = repair_document(block.text)

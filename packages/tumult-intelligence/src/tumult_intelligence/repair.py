@@ -78,6 +78,7 @@ async def repair(
     desk = Desk(catalog, {verdict.index: verdict for verdict in verdicts})
     if rounds < 1 or not desk.pending:
         return Repaired(tuple(verdicts))
+    sent_back = [verdict.index for verdict in desk.pending]
     asked = _Rounds(model, desk, rounds)
     agent = Agent(
         llm=asked,
@@ -88,7 +89,6 @@ async def repair(
     outcome = await agent.run(_complaint(desk.pending, rounds))
     if isinstance(outcome.finish, Cancelled):
         raise asyncio.CancelledError
-    sent_back = [verdict.index for verdict in verdicts if isinstance(verdict, Rejected)]
     return Repaired(
         verdicts=tuple(desk.verdicts[index] for index in sorted(desk.verdicts)),
         rounds={index: desk.mended.get(index, asked.used) for index in sent_back},
@@ -114,8 +114,9 @@ class Desk:
 
     @property
     def pending(self) -> tuple[Rejected, ...]:
-        """Give what is still rejected, in order."""
-        return tuple(each for _, each in sorted(self.verdicts.items()) if isinstance(each, Rejected))
+        """Give what is still rejected and could be mended, in order."""
+        rejected = (each for _, each in sorted(self.verdicts.items()) if isinstance(each, Rejected))
+        return tuple(each for each in rejected if each.mendable)
 
     @property
     def passed(self) -> tuple[Passed, ...]:
