@@ -207,3 +207,8 @@ class Capabilities:
     structured_output: bool = False
     max_prompt_bytes: int = 1_000_000
     max_prompt_chars: int | None = None
+
+    @property
+    def longest_prompt_bytes(self) -> int:
+        """Give a length in UTF-8 bytes up to which every prompt is taken, whichever way the CLI counts."""
+        return min(self.max_prompt_bytes, self.max_prompt_chars or self.max_prompt_bytes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets as random
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Protocol
@@ -10,8 +11,9 @@ from attrs import evolve
 
 from tumult_agent_cli._text import clean
 from tumult_agent_cli.values import PromptRequest
-from tumult_intelligence._call_reader import MalformedCall, read_calls
+from tumult_intelligence._call_reader import MalformedCall, Reading, read_calls
 from tumult_intelligence._conversation_text import ConversationText
+from tumult_intelligence._fences import split_lines
 from tumult_intelligence._stray_calls import find_stray_call
 from tumult_intelligence.agent_loop import Completion, Nudge, StuckKind, ToolCall, Usage
 
@@ -86,8 +88,7 @@ class CliProvider:
 
     async def complete(self, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> Completion:
         """Ask the CLI; raises AgentCliError."""
-        limits = self._adapter.capabilities
-        max_bytes = min(limits.max_prompt_bytes, limits.max_prompt_chars or limits.max_prompt_bytes)
+        max_bytes = self._adapter.capabilities.longest_prompt_bytes
         request = evolve(self._request, prompt=self._text.render(messages, tools, max_bytes))
         answer = await self._runner(self._adapter, request, on_progress=self._on_progress)
         self.model = answer.model or self.model
@@ -98,15 +99,34 @@ class CliProvider:
     def _read(self, reply: str, tools: Sequence[ToolSpec]) -> Completion:
         reply = _unwrapped(reply, self._text.nonce)
         try:
-            reading = read_calls(reply, self._text.tag)
+            reading = self._before_played_result(reply)
+            if not reading.calls and (tools or self._form):
+                self._refuse_stray(reply, tools)
         except MalformedCall as error:
             return self._malformed(reply, error, tools)
-        if reading.calls or not tools or (self._form is not None and self._form.fits(reading.text)):
+        if reading.calls or self._form is None or self._form.fits(reading.text):
             return Completion(reading.text, reading.calls)
+        return Completion(reading.text, nudge=self._ask_for_answer(tools))
+
+    def _before_played_result(self, reply: str) -> Reading:
+        """Read up to a line that plays a result: what follows was said without knowing the real one.
+
+        Raises:
+            MalformedCall: as ``read_calls``; or calls follow, which rest on what was played.
+        """
+        lines = split_lines(reply)
+        mark = re.compile(rf"</?result-{re.escape(self._text.nonce)}", re.IGNORECASE)
+        played = next((number for number, line in enumerate(lines) if mark.search(line)), None)
+        if played is None:
+            return read_calls(reply, self._text.tag)
+        if any(self._text.tag in line for line in lines[played:]):
+            raise MalformedCall(played + 1, 1, "this plays the result of a call, and calls follow; write no results")
+        return read_calls("\n".join(lines[:played]), self._text.tag)
+
+    def _refuse_stray(self, reply: str, tools: Sequence[ToolSpec]) -> None:
         stray = find_stray_call(reply, self._text.tag, self._text.nonce, [spec.name for spec in tools])
         if stray is not None:
-            return self._malformed(reply, stray, tools)
-        return Completion(reading.text, nudge=self._ask_for_answer(tools) if self._form else None)
+            raise stray
 
     def _malformed(self, reply: str, error: MalformedCall, tools: Sequence[ToolSpec]) -> Completion:
         text = f"Your call could not be read, and nothing was carried out. {error} {self._example(tools)}"
@@ -121,8 +141,9 @@ class CliProvider:
         return Nudge(text, StuckKind.MONOLOGUE)
 
     def _example(self, tools: Sequence[ToolSpec]) -> str:
-        call = _example_call(tools[0]) if tools else ToolCall("", "NAME")
-        return f"A call looks like this:\n\n{self._text.call_text([call])}"
+        if not tools:
+            return "Tools are off: no call is carried out now."
+        return f"A call looks like this:\n\n{self._text.call_text([_example_call(tools[0])])}"
 
 
 def _unwrapped(reply: str, nonce: str) -> str:

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 
 MAX_SHOWN = 100_000
 """Characters of an answer's text that are shown."""
+DEFAULT_TIMEOUT_S = 300.0
+DEFAULT_ROUNDS = 2
+_MARGIN = 10_000
 
 
 @frozen
@@ -48,9 +51,9 @@ class Question:
     goal: str | None = None
     generate_experiments: bool = False
     model: str | None = None
-    timeout_s: float = 120.0
+    timeout_s: float = DEFAULT_TIMEOUT_S
     require_isolation: bool = False
-    rounds: int = 2
+    rounds: int = DEFAULT_ROUNDS
     secrets: tuple[str, ...] = ()
 
     def prompt_for(self, adapter: AgentCliAdapter) -> Prompt:
@@ -59,10 +62,8 @@ class Question:
         Raises:
             AgentCliError: it takes less than the task needs.
         """
-        limits = adapter.capabilities
-        longest = min(limits.max_prompt_bytes, limits.max_prompt_chars or limits.max_prompt_bytes)
         try:
-            return self.prompt(longest)
+            return self.prompt(adapter.capabilities.longest_prompt_bytes)
         except PromptTooLong as error:
             raise AgentCliError(adapter.name, FailureKind.PROMPT_TOO_LONG, str(error)) from error
 
@@ -190,7 +191,12 @@ async def _mend(
     if question.rounds < 1 or not any(isinstance(each, Rejected) for each in verdicts):
         return Repaired(verdicts)
     # Half of the room is for what was asked before; the answer, the errors and the tool need the rest.
-    prompt = question.prompt(adapter.capabilities.max_prompt_bytes // 2)
+    try:
+        prompt = question.prompt(adapter.capabilities.longest_prompt_bytes // 2)
+    except PromptTooLong:
+        return Repaired(
+            verdicts, finish="answered; what was rejected was not sent back: the agent's prompts are too short"
+        )
     model = CliProvider(
         adapter, run_prompt_async, request=question.request(""), secrets=question.secrets, on_progress=tell
     )
@@ -199,9 +205,12 @@ async def _mend(
 
 def _shown(text: str, secrets: tuple[str, ...]) -> str:
     """Give what an agent said as it may be shown: cleaned, masked, and not without end."""
-    shown = mask(clean(text), secrets)
-    left_out = len(shown) - MAX_SHOWN
-    return shown if left_out <= 0 else f"{shown[:MAX_SHOWN]}… ({left_out} more characters)"
+    # Cleaning and masking take their time; the margin keeps a secret whole that lies across the end.
+    margin = max(map(len, secrets), default=0) + _MARGIN
+    shown = mask(clean(text[: MAX_SHOWN + margin]), secrets)
+    if len(text) <= MAX_SHOWN + margin and len(shown) <= MAX_SHOWN:
+        return shown
+    return f"{shown[:MAX_SHOWN]}… ({max(len(text), len(shown)) - MAX_SHOWN} more characters)"
 
 
 def _unasked(parsed: ParsedAnswer, question: Question) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from tumult_core._text import one_line
 from tumult_core.exceptions import TumultError
 from tumult_intelligence import memory
 from tumult_intelligence.advice import Past, advise, past_problem, read_past
-from tumult_intelligence.consult import Question, consult_all
+from tumult_intelligence.consult import DEFAULT_ROUNDS, DEFAULT_TIMEOUT_S, Question, consult_all
 from tumult_intelligence.merge import merge_rankings, read_ranking
 from tumult_intelligence.report import Outcome, Rejection, Report, problem_lines
 from tumult_intelligence.weights import Tuning
@@ -56,8 +56,8 @@ class Wishes:
     agents: tuple[str, ...] = ()
     generate: Path | None = None
     model: str | None = None
-    timeout_s: float = 120.0
-    repair_rounds: int = 2
+    timeout_s: float = DEFAULT_TIMEOUT_S
+    repair_rounds: int = DEFAULT_ROUNDS
     require_isolation: bool = False
     secrets: tuple[str, ...] = ()
 
@@ -106,8 +106,8 @@ def question_of(wishes: Wishes, advice: Advice, catalog: Catalog) -> Question:
 def prompt_of(wishes: Wishes, house: House) -> str:
     """Give what the agents that were named would be asked, as long as the one that takes the least takes it."""
     question = question_of(wishes, advise_on(wishes, house), house.catalog)
-    limits = [house.registry.get(name).capabilities.max_prompt_bytes for name in wishes.agents]
-    return question.prompt(min(limits, default=Capabilities().max_prompt_bytes)).text
+    limits = [house.registry.get(name).capabilities.longest_prompt_bytes for name in wishes.agents]
+    return question.prompt(min(limits, default=Capabilities().longest_prompt_bytes)).text
 
 
 def open_or_error(location: str | None) -> Store | TumultError:
