@@ -52,7 +52,7 @@ def test_it_names_what_exists_with_arguments_types_and_defaults(advice: Advice, 
     assert "Only these plugins, actions, probes and arguments exist" in text
     assert (
         '- action "kill" of plugin "tumult-process", `type: native` (risk high): "End a process."; arguments:'
-        ' "pid" integer required, "signal" string, by default "\\"TERM\\""' in text
+        ' "pid" integer required, "signal" string optional, by default "TERM"' in text
     )
     assert 'undo "resume"' in text
     assert '- probe "redis-ping" of plugin "tumult-db-redis", `type: script` (risk low, looks only)' in text

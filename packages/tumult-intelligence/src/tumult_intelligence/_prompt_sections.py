@@ -134,5 +134,16 @@ def _arguments(arguments: tuple[Argument, ...] | None, quote: Quoter) -> str:
 def _argument(argument: Argument, quote: Quoter) -> str:
     if argument.required:
         return f"{quote(argument.name)} {quote(argument.type)[1:-1]} required"
-    default = "***" if argument.secret else quote(json.dumps(argument.default, ensure_ascii=False, default=str))
-    return f"{quote(argument.name)} {quote(argument.type)[1:-1]}, by default {default}"
+    return f"{quote(argument.name)} {quote(argument.type)[1:-1]} optional{_default(argument, quote)}"
+
+
+def _default(argument: Argument, quote: Quoter) -> str:
+    """Say the default as JSON; a text goes through the quoter, which gives JSON itself."""
+    value = argument.default
+    if value is None:
+        return ""
+    if argument.secret:
+        return ", by default ***"
+    is_plain = isinstance(value, bool | int | float)
+    said = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    return f", by default {said if is_plain else quote(said)}"
