@@ -168,6 +168,14 @@ def test_a_folder_that_cannot_be_written_is_told_in_the_summary(
     assert "Not a directory" in out
 
 
+@pytest.mark.parametrize("option", [("--agent", "codex"), ("--goal", "x"), ("--drafts", "d"), ("--limit", "3")])
+def test_history_refuses_what_it_would_ignore(capsys: pytest.CaptureFixture[str], option: tuple[str, str]) -> None:
+    code, out, err = run(capsys, "--history", *option)
+
+    assert (code, out) == (2, "")
+    assert f"takes no {option[0]}" in err
+
+
 def test_history_shows_calls(capsys: pytest.CaptureFixture[str]) -> None:
     run(capsys, "--drafts", "drafts", "--limit", "1")
 
@@ -306,8 +314,8 @@ def test_a_failing_experiment_is_drafted_as_it_was_recorded(capsys: pytest.Captu
     assert "password=${secrets.db.password}" in text
     assert "${secrets.operator.arguments_2}" in text
     assert "hunter22" not in text + out
-    assert "   Set: DB_PASSWORD (as in the recorded run)" in out
-    assert "   Set: TUMULT_ARGUMENTS_2 (text: what was masked at method[0].provider.arguments[2])" in out
+    assert "   Set: export DB_PASSWORD=… (as in the recorded run)" in out
+    assert "   Set: export TUMULT_ARGUMENTS_2=… (text: what was masked at method[0].provider.arguments[2])" in out
     assert "1 place" in data["draft"]["note"] or "one place" in data["draft"]["note"]
 
     code = main(["run", "--dry-run", "--format", "json", "drafts/the-worker-survives.toon"])

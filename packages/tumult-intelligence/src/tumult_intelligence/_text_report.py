@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     Style = Callable[[str], str]
 
-_TITLE_WIDTH = 70
+_TITLE_WIDTH = 60
 
 
 def render_advice(report: Report, *, explain: bool = False, bold: Callable[[str], str] = str) -> str:
@@ -79,10 +79,7 @@ def render_history(calls: Sequence[AgentCall], records: Sequence[RecommendationR
         for each in calls
     ]
     headers = ("when", "agent", "model", "outcome", "seconds", "tokens in", "out", "USD", "written", "rejected")
-    acted = [
-        (when(each.recorded_at_ns), each.state, one_line(each.title, _TITLE_WIDTH), each.path or "-")
-        for each in records
-    ]
+    acted = [(when(each.recorded_at_ns), each.state, _cell(each.title), each.path or "-") for each in records]
     return (
         "Agent calls\n\n"
         + (_grid(rows, headers) if rows else "None yet.")
@@ -124,7 +121,7 @@ def _head(report: Report) -> Iterator[str]:
     failing, flaky, stale = (
         sum(getattr(each, name) for each in signals.experiments) for name in ("failing", "flaky", "stale")
     )
-    yield f"History: {signals.runs} runs, {signals.activity_rows} steps"
+    yield f"History: {counted(signals.runs, 'run')}, {counted(signals.activity_rows, 'step')}"
     yield f"Actions: {signals.installed_actions} installed: {tested} tested, {failed} only failed, {untested} untested"
     yield f"Experiments: {len(signals.experiments)} known: {failing} failing, {flaky} flaky, {stale} stale"
 
@@ -137,14 +134,14 @@ def _table(advice: Advice) -> str:
             str(each.rank),
             f"{each.score:.2f}",
             each.kind.replace("_", " "),
-            one_line(each.title, _TITLE_WIDTH),
+            _cell(each.title),
             _draft_state(each),
             _before(each.previous),
         )
         for each in advice.recommendations
     ]
     more = len(advice.targets) - len(rows)
-    note = f"\n({more} more candidates: raise --limit)" if more else ""
+    note = f"\n({counted(more, 'more candidate')}: raise --limit)" if more else ""
     return _grid(rows, ("#", "score", "kind", "recommendation", "draft", "before")) + note
 
 
@@ -156,7 +153,18 @@ def _before(previous: Previous | None) -> str:
     if previous is None:
         return ""
     ran = ", run since" if previous.run_since else ""
-    return f"{previous.state} {previous.days_since} days ago{ran}"
+    return f"{previous.state} {counted(previous.days_since, 'day')} ago{ran}"
+
+
+def counted(number: int, noun: str) -> str:
+    """Give a number with its noun in the right form."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def _cell(text: str, width: int = _TITLE_WIDTH) -> str:
+    """Cut a text to the width of its column; the evidence below has it whole."""
+    line = one_line(text)
+    return line if len(line) <= width else f"{line[: width - 1]}…"
 
 
 def _evidence(each: Recommendation, *, explain: bool) -> str:
@@ -167,7 +175,7 @@ def _evidence(each: Recommendation, *, explain: bool) -> str:
     ]
     lines += [f"   First: {one_line(sentence)}" for sentence in each.preconditions if sentence != ALWAYS]
     lines += [f"   Draft: {one_line(each.draft.note)}"] if each.draft.note else []
-    lines += [f"   Set: {name} ({one_line(what)})" for name, what in each.draft.unknowns]
+    lines += [f"   Set: export {name}=… ({one_line(what)})" for name, what in each.draft.unknowns]
     if each.previous is not None and each.previous.path:
         lines.append(f"   Before: {_before(each.previous)}: {one_line(each.previous.path)}")
     if explain:
@@ -223,19 +231,21 @@ def _proposals(outcome: Outcome) -> Iterator[str]:
     refused = sum(each.refused for each in outcome.rejected)
     unwritten = len(outcome.rejected) - refused
     more = f", {unwritten} could not be written" if unwritten else ""
+    if outcome.written:
+        yield f"Next: look at the plan, which runs nothing: tumult run --dry-run {outcome.written[0][1].path}"
     yield f"{len(outcome.written)} experiment(s) written, {refused} rejected (validation failed){more}"
 
 
 def _rejection(each: Rejection) -> Iterator[str]:
     title = f' "{one_line(each.title, 80)}"' if each.title else ""
-    sent_back = f" (sent back {each.rounds} times)" if each.rounds else ""
+    sent_back = f" (sent back {counted(each.rounds, 'time')})" if each.rounds else ""
     what = "Rejected experiment" if each.refused else "Not written"
     yield f"{what}: {each.index}{title}{sent_back}: {each.errors[0]}"
     yield from (f"  {error}" for error in each.errors[1:])
 
 
 def _after_rounds(rounds: int) -> str:
-    return f" (after {rounds} round{'' if rounds == 1 else 's'} of repair)" if rounds else ""
+    return f" (after {counted(rounds, 'round')} of repair)" if rounds else ""
 
 
 def _merged(merged: Sequence[Merged], bold: Callable[[str], str]) -> str:
@@ -243,7 +253,7 @@ def _merged(merged: Sequence[Merged], bold: Callable[[str], str]) -> str:
     rows = [
         (
             str(each.rank),
-            one_line(each.title, _TITLE_WIDTH),
+            _cell(each.title),
             f"{each.score:.4f}",
             *(str(each.ranks.get(agent, "-")) for agent in agents),
         )

@@ -93,6 +93,6 @@ def call_of(outcome: Outcome, goal: str | None) -> AgentCall:
         outcome="answered" if found.error is None else str(found.error.kind),
         **spent(found.usage),
         written=len(outcome.written),
-        rejected=len(outcome.rejected),
+        rejected=sum(each.refused for each in outcome.rejected),
         goal=mask(one_line(goal)) if goal else "",
     )

@@ -213,6 +213,7 @@ def _rejection(each: Rejection) -> dict[str, Any]:
         "error": each.errors[0],
         "errors": list(each.errors),
         "rounds": each.rounds,
+        "refused": each.refused,
     }
 
 
@@ -245,5 +246,5 @@ def written_notes(written: Iterable[tuple[Passed, Written]]) -> list[str]:
     for passed, file in written:
         notes += [f"{file.path.name}: {line}" for line in problem_lines(passed.notes)]
         if file.equals is not None:
-            notes.append(f"{file.path.name}: equals {file.equals}, which was there before")
+            notes.append(f"{file.path.name}: equals {file.equals}, which was there already")
     return notes

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tumult_intelligence._cli._house import open_house, path_of
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
     from tumult_intelligence.investigation import Inquiry
     from tumult_intelligence.recommend import House
@@ -55,7 +56,7 @@ def command(**options: Any) -> int:
         raise click.UsageError("--resume goes on writing its own file; --transcript is for a new one")
     if not options["resume"] and not (options["goal"] or "").strip():
         raise click.UsageError("give a GOAL, or --resume FILE")
-    house = _house(options["store"])
+    house = open_house(options["store"])
     secrets = _secrets()
     if not options["resume"]:
         inquiry = _inquiry(options, {}, secrets)
@@ -93,9 +94,9 @@ def _inquiry(options: Mapping[str, Any], before: Mapping[str, Any], secrets: tup
         goal=(options["goal"] or "").strip() or None,
         model=options["agent_model"] or before.get("model"),
         limits=_limits(options, before),
-        generate=_path(options["generate"] or before.get("generate")),
-        experiments=_path(options["experiments"] or before.get("experiments")),
-        journals=_path(options["journals"] or before.get("journals")),
+        generate=path_of(options["generate"] or before.get("generate")),
+        experiments=path_of(options["experiments"] or before.get("experiments")),
+        journals=path_of(options["journals"] or before.get("journals")),
         timeout_s=options["agent_timeout"],
         require_isolation=options["require_isolated_agent"],
         secrets=secrets,
@@ -132,27 +133,11 @@ def _transcript(options: Mapping[str, Any], secrets: tuple[str, ...]) -> tuple[T
 
     if options["resume"]:
         return TranscriptFile.resume(Path(options["resume"]), secrets=secrets)
-    path = _path(options["transcript"]) or default_path()
+    path = path_of(options["transcript"]) or default_path()
     return TranscriptFile.create(path, secrets=secrets), None
-
-
-def _house(store: str | None) -> House:
-    import time
-
-    from tumult_agent_cli import AdapterRegistry
-    from tumult_core.plugins import load_catalog
-    from tumult_intelligence.recommend import House, open_or_error
-
-    return House(load_catalog(), open_or_error(store), AdapterRegistry.builtin(), time.time_ns())
 
 
 def _secrets() -> tuple[str, ...]:
     from tumult_intelligence.recommend import secrets_in
 
     return secrets_in()
-
-
-def _path(text: str | None) -> Path | None:
-    from pathlib import Path
-
-    return Path(text) if text else None

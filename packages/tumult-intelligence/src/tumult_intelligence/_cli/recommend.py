@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
+
+from tumult_intelligence._cli._house import open_house, path_of
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tumult_intelligence.recommend import House, Wishes
     from tumult_intelligence.report import Report
 
@@ -52,13 +53,25 @@ def command(**options: Any) -> int:
         raise click.UsageError(
             "--generate-experiments needs --agent NAME: agents propose them; drafts need --drafts DIR"
         )
-    house = _house(options)
+    if options["history"]:
+        _refuse_beside_history()
+    house = open_house(options["store"], _now_ns(options["now"]))
     if options["history"]:
         return _show_history(house, options["form"])
     wishes = _wishes(options)
     if options["print_prompt"]:
         return _print_prompt(wishes, house)
     return _recommend(wishes, house, form=options["form"], explain=options["explain"])
+
+
+def _refuse_beside_history() -> None:
+    """Refuse the options that ``--history``, which only shows what was recorded, would leave unused."""
+    context = click.get_current_context()
+    beside = {"history", "store", "form"}
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        if name not in beside and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"--history only shows what was recorded and takes no {parameter.opts[0]}")
 
 
 def _recommend(wishes: Wishes, house: House, *, form: str, explain: bool) -> int:
@@ -112,14 +125,14 @@ def _wishes(options: dict[str, Any]) -> Wishes:
     from tumult_intelligence.recommend import Wishes, secrets_in
     from tumult_intelligence.weights import Tuning, load_tuning
 
-    weights = _path(options["weights"])
+    weights = path_of(options["weights"])
     return Wishes(
         goal=(options["goal"] or "").strip() or None,
         limit=options["limit"],
         tuning=load_tuning(weights) if weights else Tuning(),
-        drafts=_path(options["drafts"]),
+        drafts=path_of(options["drafts"]),
         agents=tuple(dict.fromkeys(options["agents"])),
-        generate=_path(options["generate_experiments"]),
+        generate=path_of(options["generate_experiments"]),
         model=options["agent_model"],
         timeout_s=options["agent_timeout"],
         repair_rounds=options["repair_rounds"],
@@ -128,37 +141,17 @@ def _wishes(options: dict[str, Any]) -> Wishes:
     )
 
 
-def _house(options: dict[str, Any]) -> House:
-    from tumult_agent_cli import AdapterRegistry
-    from tumult_core.plugins import load_catalog
-    from tumult_intelligence.recommend import House, open_or_error
-
-    return House(
-        catalog=load_catalog(),
-        store=open_or_error(options["store"]),
-        registry=AdapterRegistry.builtin(),
-        now_ns=_now_ns(options["now"]),
-    )
-
-
-def _now_ns(text: str | None) -> int:
-    import time
+def _now_ns(text: str | None) -> int | None:
     from datetime import UTC, datetime
 
     if text is None:
-        return time.time_ns()
+        return None
     try:
         moment = datetime.fromisoformat(text)
     except ValueError as error:
         raise click.BadParameter(f"{text!r} is not a time such as 2026-01-31T12:00:00Z", param_hint="--now") from error
     aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     return int(aware.timestamp()) * 10**9
-
-
-def _path(text: str | None) -> Path | None:
-    from pathlib import Path
-
-    return Path(text) if text else None
 
 
 def _bold(text: str) -> str:
