@@ -73,7 +73,8 @@ def test_a_quoted_toon_fence_stays_text_and_is_said() -> None:
 
     assert [block.text for block in parsed.blocks] == ["title: y\n"]
     assert "```toon\ntitle: x\n```" in parsed.text
-    assert parsed.notes == ("line 2: a toon fence inside another fence is text, not a proposal",)
+    (note,) = parsed.notes
+    assert note.startswith("line 2: a toon fence inside another fence is text, not a proposal; to propose it, send it")
 
 
 @given(

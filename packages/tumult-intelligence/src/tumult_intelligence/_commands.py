@@ -292,6 +292,8 @@ def _ssh_words(arguments: Sequence[str]) -> Sequence[str]:
 
 
 def _script(command: Command) -> _Script:
+    if command.direct and not command.piped and not command.arguments:
+        return _Script()  # nothing is given to it: a step's standard input is closed
     if command.name in SHELLS:
         return _fish_script(command.arguments) if command.name == "fish" else _shell_script(command.arguments)
     if command.name in FOREIGN_SHELLS:

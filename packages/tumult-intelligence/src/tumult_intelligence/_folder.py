@@ -10,11 +10,11 @@ from attrs import frozen
 from tumult_core._text import one_line
 from tumult_intelligence.agent_loop import ToolError
 from tumult_intelligence.gate import title_in
+from tumult_intelligence.writer import SUFFIX
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-SUFFIX = ".toon"
 MAX_FILES = 300
 MAX_BYTES = 256 * 1024
 

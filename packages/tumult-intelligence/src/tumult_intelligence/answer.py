@@ -85,7 +85,10 @@ class _Reader:
         if fence.is_closed_by(line):
             self.fence = None
         elif inner is not None and _is_toon(inner):
-            self.notes.append(f"line {number}: a toon fence inside another fence is text, not a proposal")
+            self.notes.append(
+                f"line {number}: a toon fence inside another fence is text, not a proposal;"
+                " to propose it, send it again outside of other fences"
+            )
 
     def end_block(self, fence: Fence, *, terminated: bool) -> None:
         """Make a block of what the fence held."""

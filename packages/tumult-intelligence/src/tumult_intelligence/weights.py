@@ -7,7 +7,7 @@ import math
 import tomllib
 from typing import TYPE_CHECKING, Any
 
-from attrs import asdict, field, fields_dict, frozen
+from attrs import field, fields_dict, frozen
 from attrs.validators import and_, ge, instance_of, lt
 
 from tumult_intelligence.exceptions import WeightsError
@@ -94,8 +94,3 @@ def _number(source: str, name: str, value: Any) -> float:
 
 def _reason(error: Exception) -> str:
     return str(error.args[0]) if error.args else str(error)
-
-
-def weights_as_dict(weights: Weights) -> dict[str, float]:
-    """Give the weights by name."""
-    return {name: float(value) for name, value in asdict(weights).items()}
