@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from typing import TYPE_CHECKING, Any
 
 from tumult_core._text import one_line
@@ -25,8 +26,8 @@ def _proposal_lines(found: Investigation) -> Iterator[str]:
     if found.inquiry.generate is not None:
         count = len(found.written) + len(found.earlier)
         yield f"{count} experiment(s) written, {len(found.rejected)} rejected (validation failed)"
-    yield from (f"  written: {path}" for path in found.earlier)
-    yield from (f"  written: {file.path}" for _, file in found.written)
+    yield from (f"  written: {one_line(str(path))}" for path in found.earlier)
+    yield from (f"  written: {one_line(str(file.path))}" for _, file in found.written)
     if found.inquiry.generate is None:
         yield from (f"proposed, and passed the gate: {one_line(each.title)}" for each in found.passed)
     yield from (f"  rejected: {one_line(title) or 'untitled'}: {one_line(why)}" for title, why in found.rejected)
@@ -39,11 +40,11 @@ def talk_lines(found: Investigation) -> Iterator[str]:
         yield f"Error: {one_line(str(found.error))}"
     elif not found.is_answered:
         yield f"Ended without an answer: {one_line(str(found.outcome.finish))}"
-    yield f"{found.steps} steps, {_spent(found)}. Transcript: {found.transcript}"
+    yield f"{found.steps} steps, {_spent(found)}. Transcript: {one_line(str(found.transcript))}"
     if found.transcript_problem:
         yield f"Error: the transcript is not whole: {one_line(found.transcript_problem)}"
     elif not found.is_answered:
-        yield f"Go on with: tumult investigate --resume {found.transcript}"
+        yield f"Go on with: tumult investigate --resume {shlex.quote(one_line(str(found.transcript)))}"
 
 
 def _spent(found: Investigation) -> str:
@@ -61,7 +62,7 @@ def render_json(found: Investigation) -> str:
         "agent": {"adapter": found.inquiry.agent, "model": found.model, "error": _error(found.error)},
         "answered": found.is_answered,
         "finish": {"reason": found.outcome.finish.reason, "detail": str(found.outcome.finish)},
-        "recommendations": found.outcome.final_text.strip() or None,
+        "recommendations": (found.is_answered and found.outcome.final_text.strip()) or None,
         "proposals": [
             {
                 "index": each.index,
