@@ -28,6 +28,7 @@ from tumult_core.store import open_store
 from tumult_core.store._embedded import EmbeddedStore
 from tumult_core.store.values import AgentCall, ExperimentHistory, History, RecommendationRecord
 from tumult_intelligence._text_report import failure_lines, render_advice, render_agents
+from tumult_intelligence.consult import MAX_SHOWN, _shown
 from tumult_intelligence.recommend import House, Wishes, prompt_of, recommend, secrets_in
 from tumult_intelligence.report import Report, render_json, to_data
 
@@ -522,3 +523,20 @@ def test_a_real_lock_and_a_damaged_index_are_stated(house: Callable[..., House],
     assert locked.advice.recommendations
     assert damaged.advice.recommendations
     assert damaged.advice.signals.store_problem is None
+
+
+def test_a_long_answer_is_cut_before_it_is_cleaned_and_still_masked() -> None:
+    secret = "s3cret-value-" * 3
+    text = "x" * (MAX_SHOWN - 5) + secret + "y" * 50_000_000
+
+    shown = _shown(text, (secret,))
+
+    assert len(shown) < MAX_SHOWN + 100
+    assert "s3cret" not in shown
+    assert shown.endswith("more characters)")
+
+
+def test_both_limits_of_a_cli_bound_a_prompt() -> None:
+    assert Capabilities(max_prompt_bytes=100, max_prompt_chars=30).longest_prompt_bytes == 30
+    assert Capabilities(max_prompt_bytes=20, max_prompt_chars=30).longest_prompt_bytes == 20
+    assert Capabilities(max_prompt_bytes=100).longest_prompt_bytes == 100
