@@ -112,18 +112,17 @@ def _download_names(command: Command) -> Iterator[str]:
 
 def _fetches(command: Command) -> bool:
     name, words = command.name, set(command.arguments)
-    if name == "curl":
-        remote = any(re.fullmatch(r"-\w*O|--remote-name(-all)?", word) for word in words)
-        named = [file for file in _download_names(command) if file not in _NOWHERE]
-        to_file = any(re.match(r"-\w*o|--output", word) for word in words) and not words & {"/dev/null"}
-        return remote or (to_file and bool(named)) or any(file not in _NOWHERE for file in command.redirects)
+    if name == "curl":  # what it writes under a name that the line gives is known by that name
+        return any(re.fullmatch(r"-\w*O|--remote-name(-all)?", word) for word in words)
     if name == "wget":
         return not (
             {"--spider", "/dev/null", "-"} & words or any(re.match(r"-\w*O-|-O/dev/null", word) for word in words)
         )
     if name in {"git", "hg", "svn"}:
         return bool({"clone", "pull", "fetch", "checkout", "submodule"} & words)
-    return name in {"aria2c", "axel", "scp", "sftp", "ftp", "unzip", "tar", "rclone", "gsutil"}
+    if name == "tar":
+        return any(re.match(r"-?\w*x|--extract|--get", word) for word in command.arguments[:1])
+    return name in {"aria2c", "axel", "scp", "sftp", "ftp", "unzip", "rclone", "gsutil"}
 
 
 def _makes_executable(command: Command) -> bool:
