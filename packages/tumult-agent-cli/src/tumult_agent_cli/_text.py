@@ -62,14 +62,20 @@ def one_line(text: str, limit: int = 500) -> str:
 
 def mask(text: str, secrets: tuple[str, ...] = ()) -> str:
     """Replace known secret values, longest first, and whatever looks like a credential."""
-    for secret in sorted(filter(None, secrets), key=len, reverse=True):
-        text = text.replace(secret, MASK)
+    text = mask_known(text, secrets)
     parts, end = [], 0
     for start in credential_starts(text):
         if start >= end and (found := _SECRETS.match(text, start)):
             parts += [text[end:start], MASK]
             end = found.end()
     return "".join([*parts, text[end:]])
+
+
+def mask_known(text: str, secrets: tuple[str, ...]) -> str:
+    """Replace known secret values alone, longest first: one may begin with another."""
+    for secret in sorted(filter(None, secrets), key=len, reverse=True):
+        text = text.replace(secret, MASK)
+    return text
 
 
 def credential_starts(text: str) -> list[int]:
