@@ -224,3 +224,12 @@ def test_reading_never_breaks_and_never_invents(reply: str) -> None:
 def test_any_arguments_arrive_as_they_were_sent(value: Any) -> None:
     body = json.dumps({"tool": "any", "arguments": {"value": value}}, ensure_ascii=False)
     assert read(f"before\n{block(body)}\nafter") == ("before", [("any", {"value": value})])
+
+
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [("1e999", "the number 1e999 is too large"), ("[" * 70 + "]" * 70, "nested more than 64 times")],
+)
+def test_a_value_that_cannot_be_kept_is_malformed(value: str, why: str) -> None:
+    with pytest.raises(MalformedCall, match=why):
+        read_calls(f'```{TAG}\n{{"tool": "x", "arguments": {{"a": {value}}}}}\n```', TAG)

@@ -193,3 +193,72 @@ def test_the_default_place_is_the_users_own(monkeypatch: pytest.MonkeyPatch, tmp
     assert path.suffix == ".jsonl"
     assert not path.exists()
     assert default_path() != path
+
+
+# --- what breaks while writing, and what was damaged -----------------------------------------------------------------
+
+
+def test_a_goal_that_the_agent_never_heard_is_kept_as_unsaid(tmp_path: Path) -> None:
+    file = write(tmp_path / "t")
+    assert read_transcript(tmp_path / "t").unsaid == "What next?"
+    file.message(Message.user("What next?"))
+    assert read_transcript(tmp_path / "t").unsaid is None
+    file.start("And then?", agent="codex")
+    file.message(Message.user("tools are on again"))
+    kept = read_transcript(tmp_path / "t")
+    assert (kept.unsaid, kept.start["goal"], kept.steps) == ("And then?", "And then?", 0)
+    file.message(Message.user("And then?"))
+    assert read_transcript(tmp_path / "t").unsaid is None
+    file.start(None, agent="codex")
+    file.close()
+    kept = read_transcript(tmp_path / "t")
+    assert (kept.unsaid, kept.start["goal"]) == (None, "And then?")
+
+
+def test_a_message_that_cannot_be_written_is_a_problem_and_not_a_gap(tmp_path: Path) -> None:
+    arguments: list[Any] = []
+    for _level in range(100_000):
+        arguments = [arguments]
+    file = write(tmp_path / "t")
+    file.message(Message.assistant("", [ToolCall("c", "query", {"a": arguments})]))
+    assert "a message record could not be written: RecursionError" in file.problem
+    file.message(Message.user("more"))
+    file.close()
+    assert len(read_transcript(tmp_path / "t").messages) == len(MESSAGES)
+
+
+def test_the_longer_of_two_secrets_is_masked_whole_also_in_keys(tmp_path: Path) -> None:
+    file = TranscriptFile.create(tmp_path / "t", secrets=("hunter2", "hunter2-and-more"))
+    file.start("x", agent="codex")
+    file.message(Message.assistant("", [ToolCall("c", "query", {"hunter2-and-more": "is hunter2-and-more"})]))
+    file.close()
+    assert b"hunter2" not in (tmp_path / "t").read_bytes()
+    assert b"more" not in (tmp_path / "t").read_bytes()
+    assert read_transcript(tmp_path / "t").messages[0].tool_calls[0].arguments == {"***": "is ***"}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"record": "start", "format": 1, "goal": 5}',
+        '{"record": "start", "format": 1, "goal": null, "generate": 5}',
+        '{"record": "start", "format": 1, "goal": null, "max_steps": "9"}',
+        '{"record": "start", "format": 1, "goal": null, "max_steps": 1.5}',
+        '{"record": "message", "role": "user", "text": 5}',
+        '{"record": "message", "role": "tool", "text": "", "call_id": 5}',
+        '{"record": "message", "role": "tool", "text": "", "call_id": "c", "is_error": "no"}',
+        '{"record": "message", "role": "assistant", "text": "", "tool_calls": [{"id": 1, "name": "x", "arguments": {}}]}',
+        '{"record": "message", "role": "assistant", "text": "", "tool_calls": 5}',
+        '{"record": "usage", "input_tokens": "1", "output_tokens": 1, "cost_usd": 1, "seconds": 1}',
+        '{"record": "usage", "input_tokens": 1, "output_tokens": 1, "cost_usd": 1, "seconds": "1"}',
+        '{"record": "written", "proposal": [], "path": "x"}',
+        '{"record": "written", "proposal": 1, "path": 5}',
+        '{"record": "finish", "finish": 5}',
+        '{"record": []}',
+        "[" * 100_000,
+    ],
+)
+def test_a_damaged_record_is_named_with_its_line(tmp_path: Path, line: str) -> None:
+    (tmp_path / "t").write_text(f'{{"record": "start", "format": 1, "goal": "x", "agent": "codex"}}\n{line}\n')
+    with pytest.raises(TranscriptError, match="t:2: not a record of a transcript"):
+        read_transcript(tmp_path / "t")

@@ -51,8 +51,7 @@ def begin(goal: str | None, limits: Limits, kept: Kept | None) -> Beginning:
     if kept.finish == NoMoreToolCalls.reason:
         hint = "give a new goal to go on with the same conversation"
         raise InvestigationError("this investigation has its answer already", hint=hint)
-    said = None if kept.messages else old_goal
-    return Beginning(old_goal, said, kept, kept.steps, kept.usage, _left(limits, kept.steps, kept.usage))
+    return Beginning(old_goal, kept.unsaid, kept, kept.steps, kept.usage, _left(limits, kept.steps, kept.usage))
 
 
 def _left(limits: Limits, steps: int, usage: TotalUsage) -> Limits:

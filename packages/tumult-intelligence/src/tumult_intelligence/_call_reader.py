@@ -8,6 +8,7 @@ ever carried out.
 from __future__ import annotations
 
 import json
+import math
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -17,12 +18,14 @@ from tumult_intelligence._fences import opening_fence, split_lines
 from tumult_intelligence.agent_loop import ToolCall
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from tumult_intelligence._fences import Fence
 
 # In a JSON string a backslash takes the next character with it (RFC 8259, section 7).
 _QUOTES = re.compile(r'\\.|"')
+
+_MAX_DEPTH = 64
 
 
 class MalformedCall(Exception):
@@ -119,7 +122,9 @@ def _json(block: _Block) -> Any:
     content = "\n".join(block.lines)
     try:
         # strict=False: a line break inside a string is no valid JSON, and its meaning is plain.
-        return json.loads(content, strict=False, object_pairs_hook=_unique, parse_constant=_no_constant)
+        return json.loads(
+            content, strict=False, object_pairs_hook=_unique, parse_constant=_no_constant, parse_float=_finite
+        )
     except json.JSONDecodeError as error:
         why = f"{error.msg}, {_near(block.lines[error.lineno - 1 : error.lineno], error.colno)}"
         raise MalformedCall(block.begin + error.lineno - 1, error.colno, why) from error
@@ -147,6 +152,27 @@ def _no_constant(name: str) -> Any:
     raise ValueError(f"{name} is no JSON value")
 
 
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if math.isinf(number):
+        raise ValueError(f"the number {digits[:40]} is too large")
+    return number
+
+
+def _is_deeper(value: Any, depth: int) -> bool:
+    """Tell whether arrays and objects are nested more than ``depth`` times; takes no recursion itself."""
+    level = [value]
+    for _ in range(depth):
+        level = [inner for outer in level for inner in _inside(outer)]
+    return any(isinstance(inner, list | dict) for inner in level)
+
+
+def _inside(value: Any) -> Iterable[Any]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()
+
+
 def _call(block: _Block, entry: Any) -> ToolCall:
     if not isinstance(entry, dict):
         raise block.malformed("a call is a JSON object, or a list of them that is not empty")
@@ -158,4 +184,6 @@ def _call(block: _Block, entry: Any) -> ToolCall:
         raise block.malformed("the key 'tool' must name a tool")
     if not isinstance(arguments, dict):
         raise block.malformed("'arguments' must be a JSON object")
+    if _is_deeper(arguments, _MAX_DEPTH):
+        raise block.malformed(f"'arguments' are nested more than {_MAX_DEPTH} times")
     return ToolCall("", name.strip(), arguments)

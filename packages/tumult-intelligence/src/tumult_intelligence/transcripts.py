@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 from attrs import define, evolve, field, frozen
 
-from tumult_intelligence.agent_loop import Message, TotalUsage, Usage, UsageUpdated
+from tumult_core._text import mask_known, one_line
+from tumult_intelligence.agent_loop import Message, Role, TotalUsage, Usage, UsageUpdated
 from tumult_intelligence.exceptions import TranscriptError
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ class Kept:
     Attributes:
         start: the facts of the ``start`` records, later ones over earlier ones.
         messages: the conversation.
+        unsaid: the last goal, where the process ended before the agent heard it.
         steps, usage: of the model calls since that goal.
         written: number of a proposal -> path of the file that holds it.
         finish: why the last run ended; None where it was cut off.
@@ -42,6 +44,7 @@ class Kept:
 
     start: Mapping[str, Any]
     messages: tuple[Message, ...] = ()
+    unsaid: str | None = None
     steps: int = 0
     usage: TotalUsage = field(factory=TotalUsage)
     written: Mapping[int, str] = field(factory=dict)
@@ -73,9 +76,11 @@ def read_transcript(path: Path) -> Kept:
     for number, line in enumerate(content.split(b"\n")[:-1], start=1):
         try:
             kept = _with_record(kept, json.loads(line))
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             hint = "it is no transcript, or it is damaged; a copy of its first lines can be resumed"
-            raise TranscriptError(f"{path}:{number}: not a record of a transcript: {error}", hint=hint) from error
+            raise TranscriptError(
+                f"{path}:{number}: not a record of a transcript: {one_line(str(error))}", hint=hint
+            ) from error
     if kept is None:
         raise TranscriptError(f"{path}: there is no record in it", hint="begin anew without --resume")
     return kept
@@ -86,31 +91,55 @@ def _with_record(kept: Kept | None, record: dict[str, Any]) -> Kept:
     if kept is None:
         if kind != "start" or record["format"] != FORMAT:
             raise ValueError(f"it does not begin with a start record of format {FORMAT}")
-        return Kept(start=record)
+        _check_start(record)
+        return Kept(start=record, unsaid=record["goal"])
     add = _ADD.get(kind)
     return add(kept, record) if add else kept
 
 
+def _check_start(record: Mapping[str, Any]) -> None:
+    for name in ("goal", "agent", "model", "generate", "experiments", "journals"):
+        if not isinstance(record.get(name), str | None):
+            raise TypeError(f"{name} must be a text or null")
+    for name in ("max_steps", "max_seconds", "max_tokens", "max_cost_usd"):
+        value = record.get(name)
+        kinds = int if name in {"max_steps", "max_tokens"} else int | float
+        if value is not None and (isinstance(value, bool) or not isinstance(value, kinds) or not value > 0):
+            raise TypeError(f"{name} must be a number above 0 or null")
+
+
 def _add_start(kept: Kept, record: Mapping[str, Any]) -> Kept:
-    facts = {key: value for key, value in record.items() if value is not None}
-    kept = evolve(kept, start={**kept.start, **facts}, finish=None)
-    return kept if record["goal"] is None else evolve(kept, steps=0, usage=TotalUsage())
+    _check_start(record)
+    goal = record["goal"]
+    # What a resumed process inherits it writes down again, so that null means none; the goal alone is written once.
+    kept = evolve(kept, start={**kept.start, **record, "goal": goal or kept.start.get("goal")}, finish=None)
+    return kept if goal is None else evolve(kept, unsaid=goal, steps=0, usage=TotalUsage())
 
 
 def _add_message(kept: Kept, record: Mapping[str, Any]) -> Kept:
-    return evolve(kept, messages=(*kept.messages, Message.from_json(record)))
+    message = Message.from_json(record)
+    is_goal = message.role is Role.USER and message.text == kept.unsaid
+    return evolve(kept, messages=(*kept.messages, message), unsaid=None if is_goal else kept.unsaid)
 
 
 def _add_usage(kept: Kept, record: Mapping[str, Any]) -> Kept:
     usage = Usage(record["input_tokens"], record["output_tokens"], record["cost_usd"])
-    return evolve(kept, steps=kept.steps + 1, usage=kept.usage.plus(usage, record["seconds"]))
+    seconds = record["seconds"]
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float):
+        raise TypeError("seconds must be a number")
+    return evolve(kept, steps=kept.steps + 1, usage=kept.usage.plus(usage, seconds))
 
 
 def _add_written(kept: Kept, record: Mapping[str, Any]) -> Kept:
-    return evolve(kept, written={**kept.written, record["proposal"]: record["path"]})
+    proposal, path = record["proposal"], record["path"]
+    if isinstance(proposal, bool) or not isinstance(proposal, int) or not isinstance(path, str):
+        raise TypeError("proposal must be a whole number and path a text")
+    return evolve(kept, written={**kept.written, proposal: path})
 
 
 def _add_finish(kept: Kept, record: Mapping[str, Any]) -> Kept:
+    if not isinstance(record["finish"], str):
+        raise TypeError("finish must be a text")
     return evolve(kept, finish=record["finish"])
 
 
@@ -211,8 +240,8 @@ class TranscriptFile:
         if self.problem:
             return
         record = {"record": kind, "at": datetime.now(UTC).isoformat(timespec="milliseconds"), **facts}
-        line = json.dumps(_masked(record, self.secrets), ensure_ascii=False, default=str)
         try:
+            line = json.dumps(_masked(record, self.secrets), ensure_ascii=False, default=str)
             # A lone surrogate is no UTF-8; its escape is JSON.
             rest = line.encode("utf-8", "backslashreplace") + b"\n"
             while rest:
@@ -220,6 +249,8 @@ class TranscriptFile:
             os.fsync(self._descriptor)
         except OSError as error:
             self.problem = f"{self.path}: {error.strerror or error}"
+        except Exception as error:  # noqa: BLE001 -- a gap must be known of, whatever made it
+            self.problem = f"{self.path}: a {kind} record could not be written: {type(error).__name__}: {error}"
 
 
 def _lock(descriptor: int, path: Path) -> None:
@@ -233,11 +264,9 @@ def _lock(descriptor: int, path: Path) -> None:
 def _masked(value: Any, secrets: tuple[str, ...]) -> Any:
     """Replace known secret values wherever they stand; proposals must stay what the gate saw, so nothing is guessed."""
     if isinstance(value, str):
-        for secret in secrets:
-            value = value.replace(secret, "***")
-        return value
+        return mask_known(value, secrets)
     if isinstance(value, dict):
-        return {key: _masked(inner, secrets) for key, inner in value.items()}
+        return {_masked(key, secrets): _masked(inner, secrets) for key, inner in value.items()}
     if isinstance(value, list):
         return [_masked(inner, secrets) for inner in value]
     return value

@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from attrs import field, frozen
-from attrs.validators import instance_of
+from attrs.validators import instance_of, optional
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -45,7 +45,7 @@ class ToolCall:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> ToolCall:
         """Read what ``to_json`` gave; raises KeyError or TypeError for anything else."""
-        return cls(str(data["id"]), str(data["name"]), data["arguments"])
+        return cls(data["id"], data["name"], data["arguments"])
 
 
 @frozen
@@ -59,10 +59,10 @@ class Message:
     """
 
     role: Role
-    text: str = ""
+    text: str = field(default="", validator=instance_of(str))
     tool_calls: tuple[ToolCall, ...] = ()
-    call_id: str | None = None
-    is_error: bool = False
+    call_id: str | None = field(default=None, validator=optional(instance_of(str)))
+    is_error: bool = field(default=False, validator=instance_of(bool))
 
     @classmethod
     def system(cls, text: str) -> Message:
@@ -100,10 +100,10 @@ class Message:
         call_id = data.get("call_id")
         return cls(
             Role(data["role"]),
-            str(data["text"]),
+            data["text"],
             calls,
-            None if call_id is None else str(call_id),
-            bool(data.get("is_error", False)),
+            call_id,
+            data.get("is_error", False),
         )
 
 
