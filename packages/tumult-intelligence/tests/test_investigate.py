@@ -328,6 +328,7 @@ def test_an_agent_that_cannot_be_used_is_said_with_what_to_do(desk: Desk) -> Non
         (["--resume", "a", "--transcript", "b"], "--transcript is for a new one"),
         (["x", "--agent", "codex", "--max-steps", "0"], "--max-steps"),
         (["x", "--agent", "codex", "--max-cost", "0"], "--max-cost"),
+        (["x", "--agent", "codex", "--max-seconds", "nan"], "nan is no number that bounds anything"),
     ],
 )
 def test_wrong_use_is_exit_code_2(desk: Desk, arguments: list[str], complaint: str) -> None:
@@ -391,3 +392,39 @@ def _read_all(descriptor: int) -> str:
     except OSError:  # Linux says so when the other end is gone
         pass
     return b"".join(pieces).decode("utf-8", "replace")
+
+
+def test_nohup_stays_in_force(desk: Desk) -> None:
+    former = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        process = desk.start(*desk.whole, HANG_AT="5")
+    finally:
+        signal.signal(signal.SIGHUP, former)
+    with process:
+        child = desk.wait_for_hang()
+        process.send_signal(signal.SIGHUP)
+        time.sleep(0.3)
+        assert process.poll() is None
+        process.terminate()
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 143, err
+    assert is_gone(child)
+    assert err.startswith(f"Transcript: {desk.transcript}\n")
+
+
+def test_a_file_whose_record_was_lost_is_not_written_twice_and_another_agent_has_its_own_model(desk: Desk) -> None:
+    desk.run(*desk.whole, "--agent-model", "gpt-x")
+    lines = desk.transcript.read_bytes().splitlines(keepends=True)
+    at = next(index for index, line in enumerate(lines) if b'"record": "written"' in line)
+    # Killed after the file was linked, while the answer had not been read yet.
+    answer = max(index for index, line in enumerate(lines) if b'"role": "assistant"' in line)
+    desk.transcript.write_bytes(b"".join(lines[: min(at, answer)]))
+    done = desk.run("--resume", desk.transcript)
+    assert done.returncode == 0, done.stderr
+    assert len(list(desk.out.iterdir())) == 1
+    kept = read_transcript(desk.transcript)
+    assert len(kept.written) == 1
+    assert kept.start["model"] == "gpt-x"
+    desk.run("More?", "--resume", desk.transcript, "--agent", "claude-code", PATH="/nowhere")
+    start = read_transcript(desk.transcript).start
+    assert (start["agent"], start["model"]) == ("claude-code", None)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import threading
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,6 +13,7 @@ import pytest
 from tumult_agent_cli.registry import AdapterRegistry
 from tumult_core.exceptions import StoreError
 from tumult_core.store.values import Table
+from tumult_intelligence import _investigation_tools
 from tumult_intelligence._investigation_prompt import SYSTEM, RecommendationsForm
 from tumult_intelligence._investigation_tools import MAX_ROWS, Knowledge, make_tools
 from tumult_intelligence._prompt_text import EXAMPLE
@@ -66,7 +69,7 @@ def test_all_of_them_only_look(house: House, tmp_path: Path) -> None:
     tools = make_tools(Knowledge(house), experiments=tmp_path, journals=tmp_path)
     names = [tool.spec.name for tool in tools]
     assert names == ["signals", "recommendations", "catalog", "query", "run", "experiments", "journals"]
-    assert all(tool.spec.read_only and tool.spec.timeout_s for tool in tools)
+    assert all(tool.spec.read_only for tool in tools)
     assert [tool.spec.name for tool in make_tools(Knowledge(house))] == names[:5]
 
 
@@ -241,3 +244,47 @@ def test_the_prompt_shows_an_example_that_passes(catalog: Catalog) -> None:
     assert f"```toon\n{EXAMPLE}\n```" in SYSTEM
     assert "`${config.NAME}`" in SYSTEM
     assert Proposals(catalog).judge({"toon": EXAMPLE})
+
+
+def test_only_the_time_that_a_question_runs_counts_and_one_given_up_never_begins(
+    house: House, store: FakeStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def slowly(sql: str, *, max_rows: int = 1000, timeout_s: float = 30.0) -> Table:
+        store.queries.append((sql, max_rows))
+        time.sleep(0.4)
+        return store.table
+
+    monkeypatch.setattr(store, "query", slowly)
+    monkeypatch.setattr(_investigation_tools, "MAX_CALL_S", 0.7)
+    tool = next(tool for tool in make_tools(Knowledge(house)) if tool.spec.name == "query")
+
+    async def ask() -> list[str]:
+        asked = [asyncio.create_task(tool.execute({"sql": str(number)})) for number in range(4)]
+        await asyncio.sleep(0.1)
+        asked.pop().cancel()
+        return await asyncio.gather(*asked)
+
+    assert len(asyncio.run(ask())) == 3
+    assert [sql for sql, _ in store.queries] == ["0", "1", "2"]
+
+
+def test_what_is_awaited_at_the_end_is_said_and_nothing_else_begins(
+    house: House, store: FakeStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    began, told = threading.Event(), list[str]()
+
+    def slowly(sql: str, *, max_rows: int = 1000, timeout_s: float = 30.0) -> Table:
+        began.set()
+        time.sleep(0.8)
+        return store.table
+
+    monkeypatch.setattr(store, "query", slowly)
+    knowledge = Knowledge(house)
+    asking = threading.Thread(target=knowledge.query, args=("select 1",))
+    asking.start()
+    assert began.wait(10)
+    knowledge.wait(told.append)
+    asking.join()
+    assert told == ["Waiting for a question to the history that is under way, 30 s at most."]
+    with pytest.raises(ToolError, match="is over"):
+        knowledge.query("select 2")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
 from functools import cached_property, wraps
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 MAX_ROWS = 200
 QUERY_TIMEOUT_S = 30.0
+MAX_CALL_S = 2 * QUERY_TIMEOUT_S
+_MOMENT_S = 0.5
 _TABLES = """\
 Tables: experiments (one row a run: experiment_id, title, status, started_at_ns, ended_at_ns, duration_ms,
 method_step_count, rollback_count, hypothesis_before_met, hypothesis_after_met, recovery_s, rollback_failures, tags) and
@@ -35,7 +38,8 @@ recommendations. Times are epoch nanoseconds; a run that went well has the statu
 
 def make_tools(knowledge: Knowledge, *, experiments: Path | None = None, journals: Path | None = None) -> list[Tool]:
     """Give the tools that look things up; those for a folder only where there is one."""
-    tools = [
+    turn = asyncio.Lock()
+    tools: list[Tool] = [
         _tool("signals", "Coverage of the installed actions, and what failed, alternates or is stale.",
               knowledge.signals, about=_text("only lines with this text")),
         _tool("recommendations", "What Tumult's own ranking would do next; with an id, one in full with its draft.",
@@ -52,14 +56,37 @@ def make_tools(knowledge: Knowledge, *, experiments: Path | None = None, journal
         tools.append(_files("experiments", "The experiments that exist as files", Folder(experiments)))
     if journals is not None:
         tools.append(_files("journals", "Journals of past runs that were kept as files", Folder(journals)))
-    return tools
+    return [_InTurn(tool, turn) for tool in tools]
+
+
+class _InTurn:
+    """A tool that waits for its turn, since one thread at a time asks the store; only the time that it runs counts, and
+    a call that is given up before its turn never begins.
+    """
+
+    def __init__(self, tool: Tool, turn: asyncio.Lock) -> None:
+        self._tool, self._turn = tool, turn
+
+    @property
+    def spec(self) -> ToolSpec:
+        return self._tool.spec
+
+    async def execute(self, arguments: dict[str, Any]) -> str:
+        async with self._turn:
+            try:
+                async with asyncio.timeout(MAX_CALL_S) as deadline:
+                    return await self._tool.execute(arguments)
+            except TimeoutError:
+                if not deadline.expired():
+                    raise
+        raise ToolError(f"{self.spec.name} did not end within {MAX_CALL_S:g} s; ask for less")
 
 
 def _tool(
     name: str, description: str, function: Callable[..., str], *, required: tuple[str, ...] = (), **properties: Any
 ) -> Tool:
     parameters = {"type": "object", "properties": properties, "required": list(required), "additionalProperties": False}
-    spec = ToolSpec(name, description, parameters, read_only=True, timeout_s=2 * QUERY_TIMEOUT_S)
+    spec = ToolSpec(name, description, parameters, read_only=True)
     return FunctionTool(spec, _telling_errors(function))
 
 
@@ -89,11 +116,19 @@ class Knowledge:
     def __init__(self, house: House, goal: str | None = None, secrets: tuple[str, ...] = ()) -> None:
         self._house, self._goal, self._quote = house, goal, Quoter(secrets)
         self._lock = threading.RLock()
+        self._is_over = False
 
-    def wait(self) -> None:
-        """Wait until nobody asks the store any more: a query holds a lock on it, and has a process of its own."""
-        with self._lock:
-            pass
+    def wait(self, tell: Callable[[str], None] | None = None) -> None:
+        """Wait until nobody asks the store any more: a query holds a lock on it, and has a process of its own.
+
+        No other question begins. Where it takes a moment, ``tell`` hears what is awaited.
+        """
+        self._is_over = True
+        if not self._lock.acquire(timeout=_MOMENT_S):
+            if tell is not None:
+                tell(f"Waiting for a question to the history that is under way, {QUERY_TIMEOUT_S:g} s at most.")
+            self._lock.acquire()
+        self._lock.release()
 
     @cached_property
     def _advice(self) -> Advice:
@@ -162,6 +197,8 @@ class Knowledge:
         if isinstance(store, TumultError):
             raise store
         with self._lock:
+            if self._is_over:
+                raise ToolError("the investigation is over")
             return store.query(sql, max_rows=max_rows, timeout_s=QUERY_TIMEOUT_S)
 
 

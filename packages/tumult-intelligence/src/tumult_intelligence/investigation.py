@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -141,6 +142,7 @@ def investigate(
     *,
     on_event: Callable[[Event], None] | None = None,
     on_progress: Callable[[Progress], None] | None = None,
+    on_wait: Callable[[str], None] | None = None,
     runner: Runner = run_prompt_async,
 ) -> Investigation:
     """Find out what ``inquiry`` asks for; Ctrl-C, SIGTERM and SIGHUP end it with everything kept.
@@ -152,6 +154,7 @@ def investigate(
         kept: what the transcript held before, to go on with it.
         on_event: is told what the loop does.
         on_progress: is told what the agent's CLI does.
+        on_wait: is told what is awaited after the agent's run.
         runner: runs the CLI.
 
     Raises:
@@ -177,7 +180,7 @@ def investigate(
     )
     started_at_ns = time.time_ns()
     outcome, number = asyncio.run(_until_signalled(agent, beginning.said))
-    knowledge.wait()
+    knowledge.wait(on_wait)
     found = Investigation(
         inquiry=inquiry,
         goal=beginning.goal,
@@ -227,13 +230,17 @@ async def _until_signalled(agent: Agent, goal: str | None) -> tuple[AgentOutcome
         if task is not None:
             task.cancel()
 
-    for number in ENDING_SIGNALS:
+    former = {number: signal.getsignal(number) for number in ENDING_SIGNALS}
+    # nohup ignores SIGHUP so that the work outlives its terminal.
+    heeded = [number for number in ENDING_SIGNALS if former[number] is not signal.SIG_IGN]
+    for number in heeded:
         loop.add_signal_handler(number, end, number)
     try:
         outcome = await agent.run(goal)
     finally:
-        for number in ENDING_SIGNALS:
+        for number in heeded:
             loop.remove_signal_handler(number)
+            signal.signal(number, former[number] or signal.SIG_DFL)
     return outcome, came[0] if came else None
 
 
@@ -246,12 +253,28 @@ def _with_proposals(
     if found.inquiry.generate is None or isinstance(found.outcome.finish, Cancelled):
         return found
     new = [each for each in proposals.passed if each.index not in kept.written]
-    results = write_documents(found.inquiry.generate, [Document(each.title, each.text) for each in new])
-    written = [(each, result) for each, result in zip(new, results, strict=True) if isinstance(result, Written)]
+    there = _already_there(found.inquiry.generate, new, kept)
+    lacking = [each for each in new if each.index not in there]
+    results = write_documents(found.inquiry.generate, [Document(each.title, each.text) for each in lacking])
+    written = [(each, Written(there[each.index])) for each in new if each.index in there]
+    written += [(each, result) for each, result in zip(lacking, results, strict=True) if isinstance(result, Written)]
     for proposal, file in written:
         transcript.written(proposal.index, file.path)
     unwritten = [(result.title, result.reason) for result in results if not isinstance(result, Written)]
     return evolve(found, written=tuple(written), rejected=(*found.rejected, *unwritten))
+
+
+def _already_there(folder: Path, proposals: list[Passed], kept: Kept) -> dict[int, Path]:
+    """Find files that an earlier process wrote and was killed before it could note so: those with the same content."""
+    if not kept.start or not proposals or not folder.is_dir():
+        return {}
+    noted = set(map(str, kept.written.values()))
+    files = {}
+    for path in sorted(folder.glob("*.toon")):
+        if str(path) not in noted and path.is_file() and not path.is_symlink():
+            with suppress(OSError, UnicodeError):
+                files[path.read_bytes().decode()] = path
+    return {each.index: files[each.text] for each in proposals if each.text in files}
 
 
 def _remember(found: Investigation, house: House, started_at_ns: int) -> list[str]:

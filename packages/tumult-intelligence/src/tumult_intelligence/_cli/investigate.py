@@ -21,6 +21,13 @@ use; 130 interrupted, 143 terminated. The transcript holds everything in each ca
 """
 
 
+def _number(_context: click.Context, _parameter: click.Parameter, value: float | None) -> float | None:
+    # NaN is not less than any bound.
+    if value is not None and not 0 < value < float("inf"):
+        raise click.BadParameter(f"{value} is no number that bounds anything.")
+    return value
+
+
 @click.command(epilog=EPILOG)
 @click.argument("goal", required=False)
 @click.option("--agent", metavar="NAME", help="The agent that investigates; see `tumult agents`.")
@@ -30,9 +37,13 @@ use; 130 interrupted, 143 terminated. The transcript holds everything in each ca
     help="How long one call of the agent may take.",
 )  # fmt: skip
 @click.option("--max-steps", type=click.IntRange(min=1), metavar="N", help="Calls of the agent at most.  [default: 32]")
-@click.option("--max-seconds", type=click.FloatRange(min=1), metavar="S", help="Time at most, of this process.")
+@click.option(
+    "--max-seconds", type=click.FloatRange(min=1), callback=_number, metavar="S", help="Time at most, of this process."
+)
 @click.option("--max-tokens", type=click.IntRange(min=1), metavar="N", help="Tokens at most, where the agent counts.")
-@click.option("--max-cost", type=click.FloatRange(min=0, min_open=True), metavar="USD", help="Price at most.")
+@click.option(
+    "--max-cost", type=click.FloatRange(min=0, min_open=True), callback=_number, metavar="USD", help="Price at most."
+)
 @click.option("--store", metavar="LOCATION", help="Where the history is: a folder or URL.")
 @click.option("--experiments", type=click.Path(exists=True, file_okay=False), help="Folder of experiments to read.")
 @click.option("--journals", type=click.Path(exists=True, file_okay=False), help="Folder of journals to read.")
@@ -70,13 +81,25 @@ def command(**options: Any) -> int:
 
 
 def _investigate(inquiry: Inquiry, house: House, transcript: TranscriptFile, kept: Kept | None, *, form: str) -> int:
+    from functools import partial
+
+    from tumult_core._text import one_line
     from tumult_intelligence._cli._step_line import StepLine
     from tumult_intelligence._investigation_report import render_json, render_text, talk_lines
     from tumult_intelligence.investigation import investigate
 
+    click.echo(f"Transcript: {one_line(str(transcript.path))}", err=True)
     line = StepLine()
     try:
-        found = investigate(inquiry, house, transcript, kept, on_event=line.event, on_progress=line.progress)
+        found = investigate(
+            inquiry,
+            house,
+            transcript,
+            kept,
+            on_event=line.event,
+            on_progress=line.progress,
+            on_wait=partial(click.echo, err=True),
+        )
     finally:
         line.close()
     click.echo(render_json(found) if form == "json" else render_text(found), nl=False)
@@ -89,10 +112,12 @@ def _inquiry(options: Mapping[str, Any], before: Mapping[str, Any], secrets: tup
     """Put together what is asked for; what is not said holds as the transcript has it."""
     from tumult_intelligence.investigation import Inquiry
 
+    agent = _agent_name(options, before)
+    old_model = before.get("model") if agent == before.get("agent") else None  # another agent's is none of this one's
     return Inquiry(
-        agent=_agent_name(options, before),
+        agent=agent,
         goal=(options["goal"] or "").strip() or None,
-        model=options["agent_model"] or before.get("model"),
+        model=options["agent_model"] or old_model,
         limits=_limits(options, before),
         generate=path_of(options["generate"] or before.get("generate")),
         experiments=path_of(options["experiments"] or before.get("experiments")),
