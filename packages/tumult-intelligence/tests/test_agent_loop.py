@@ -817,7 +817,7 @@ def test_no_call_begins_after_the_deadline_although_the_model_held_up_the_loop()
             return Completion.calling(ToolCall("", "write"), ToolCall("", "write"))
 
     done: list[int] = []
-    tool = FunctionTool(ToolSpec("write"), lambda: done.append(1) or "written")
+    tool = FunctionTool(ToolSpec("write"), lambda: done.append(1))
     outcome = Agent(llm=Blocking(), tools=[tool], limits=Limits(max_seconds=0.1)).run_sync("goal")
     assert outcome.finish == WallClockExceeded(0.1)
     assert not done

@@ -428,3 +428,11 @@ def test_a_file_whose_record_was_lost_is_not_written_twice_and_another_agent_has
     desk.run("More?", "--resume", desk.transcript, "--agent", "claude-code", PATH="/nowhere")
     start = read_transcript(desk.transcript).start
     assert (start["agent"], start["model"]) == ("claude-code", None)
+
+
+def test_what_was_said_in_the_last_step_without_the_form_is_no_recommendation(desk: Desk) -> None:
+    desk.script([calling(("catalog", {})), "I would need more time."])
+    done = desk.run(*desk.whole, "--max-steps", "2", "--format", "json")
+    assert done.returncode == 1
+    data = json.loads(done.stdout)
+    assert (data["answered"], data["recommendations"], data["finish"]["reason"]) == (False, None, "budget-exceeded")

@@ -103,6 +103,8 @@ class Run:
                 self._nudge(reply.nudge)
             elif not calls:
                 return finish_of(reply.finish_reason)
+            else:
+                self._nudges = 0
             self._check_spending()
             if not last:
                 await self._act(calls)
@@ -154,7 +156,6 @@ class Run:
 
     async def _act(self, calls: Sequence[ToolCall]) -> None:
         """Give every call its result, in order; read-only ones that stand side by side run side by side."""
-        self._nudges = 0 if calls else self._nudges
         for read_only, group in groupby(calls, self._is_read_only):
             batch = list(group)
             if read_only and len(batch) > 1:
