@@ -6,6 +6,7 @@ import fcntl
 import hashlib
 import json
 import os
+import shutil
 import random
 import subprocess
 import sys
@@ -488,9 +489,18 @@ def test_a_folder_that_cannot_be_written_says_where_the_journal_is(make_journal:
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match="is not a folder"):
         EmbeddedStore(tmp_path / "file")
+    with pytest.raises(StoreError, match="cannot be used: Not a directory"):
+        EmbeddedStore(tmp_path / "file" / "history")
+    store = EmbeddedStore(tmp_path / "later")
+    store.prepare()
+    assert list(tmp_path.glob("later/**/.*")) == []
+    shutil.rmtree(tmp_path / "later")
+    (tmp_path / "later").write_text("")
     with pytest.raises(StoreError, match="cannot be written: Not a directory") as caught:
-        EmbeddedStore(tmp_path / "file" / "history").record_run(make_journal())
+        store.record_run(make_journal())
     assert "journal is still where it was written" in caught.value.hint
+    with pytest.raises(StoreError, match="cannot be written: Not a directory"):
+        store.prepare()
 
 
 def test_an_index_that_cannot_be_replaced_is_an_error_with_advice(

@@ -108,7 +108,7 @@ def write(folder: Path, record: Record) -> None:
         if not target.exists():
             _write_whole(target, _line(header) + body)
     except OSError as error:
-        raise _unwritable(folder, error) from error
+        raise _unwritable(folder, error, "a run's journal is still where it was written; ") from error
 
 
 def prepare(folder: Path) -> None:
@@ -127,10 +127,10 @@ def prepare(folder: Path) -> None:
         raise _unwritable(folder, error) from error
 
 
-def _unwritable(folder: Path, error: OSError) -> StoreError:
+def _unwritable(folder: Path, error: OSError, comfort: str = "") -> StoreError:
     return StoreError(
         f"the history {folder} cannot be written: {error.strerror}",
-        hint="mend the folder, or name another one with --store or TUMULT_STORE; --no-store runs without a history",
+        hint=f"{comfort}mend the folder, or name another one with --store or TUMULT_STORE; --no-store runs without a history",
     )
 
 
