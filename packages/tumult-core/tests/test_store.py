@@ -6,8 +6,8 @@ import fcntl
 import hashlib
 import json
 import os
-import shutil
 import random
+import shutil
 import subprocess
 import sys
 from pathlib import Path

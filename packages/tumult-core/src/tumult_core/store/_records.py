@@ -130,7 +130,7 @@ def prepare(folder: Path) -> None:
 def _unwritable(folder: Path, error: OSError, comfort: str = "") -> StoreError:
     return StoreError(
         f"the history {folder} cannot be written: {error.strerror}",
-        hint=f"{comfort}mend the folder, or name another one with --store or TUMULT_STORE; --no-store runs without a history",
+        hint=f"{comfort}mend the folder, name another one with --store or TUMULT_STORE, or run with --no-store",
     )
 
 
