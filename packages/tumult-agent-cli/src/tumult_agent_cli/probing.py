@@ -54,15 +54,27 @@ def locate(program: str, env_key: str) -> Found:
 
 
 def find_cli(
-    program: str, env_key: str, version_args: Sequence[str] = ("--version",), *, env: Mapping[str, str] | None = None
+    program: str,
+    env_key: str,
+    version_args: Sequence[str] = ("--version",),
+    *,
+    env: Mapping[str, str] | None = None,
+    unset_env: tuple[str, ...] = (),
 ) -> Found:
     """Find the executable and learn its version by running it, within ``VERSION_LIMIT_S``; a known version is not asked
     for again as long as the file stays the same.
+
+    Args:
+        program: the bare name of the executable.
+        env_key: the variable that overrides where it is.
+        version_args: what to call it with.
+        env: variables to set.
+        unset_env: variables to remove, such as the keys of other vendors.
     """
     found = locate(program, env_key)
     if found.path is None or found.version is not None:
         return found
-    raw = ask(Question((found.path, *version_args), env or {}, VERSION_LIMIT_S))
+    raw = ask(Question((found.path, *version_args), env or {}, VERSION_LIMIT_S, unset_env))
     if isinstance(raw, str):
         return Found(found.path, detail=raw)
     if raw.timed_out:
@@ -80,16 +92,19 @@ def find_cli(
 
 @frozen
 class Question:
-    """A command that ends at once."""
+    """A command that ends at once; ``env`` is set and ``unset_env`` removed in what it inherits."""
 
     argv: tuple[str, ...]
     env: Mapping[str, str] = field(factory=dict)
     limit_s: float = field(factory=lambda: AUTH_LIMIT_S)
+    unset_env: tuple[str, ...] = ()
 
 
 def ask(question: Question) -> RawOutput | str:
     """Run a short command with nothing on stdin; give its output, or why it does not start."""
-    invocation = CliInvocation(question.argv, stdin="", env=question.env, timeout_s=question.limit_s)
+    invocation = CliInvocation(
+        question.argv, stdin="", env=question.env, timeout_s=question.limit_s, unset_env=question.unset_env
+    )
     try:
         return run_invocation(invocation, grace_s=_GRACE_S, max_output_bytes=_MAX_BYTES)
     except AgentCliError as error:
