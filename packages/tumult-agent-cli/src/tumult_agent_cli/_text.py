@@ -24,7 +24,7 @@ _SECRETS = re.compile(
     | \bgh[pousr]_[A-Za-z0-9]{20,} | \bgithub_pat_\w{20,} # code hosts
     | \bxox[abprs]-[A-Za-z0-9-]{10,}                      # chat tokens
     | \bAKIA[0-9A-Z]{16}\b | \bAIza[0-9A-Za-z_-]{30,}     # clouds
-    | \beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]{4,}                # JSON web tokens
+    | (?<![\w-])eyJ[\w-]{8,}+\.[\w-]{8,}+\.[\w-]{4,}      # JSON web tokens; one start and no way back: linear
     | (?<=://)[^\s/:@]+:(?!\$\{[^{}\s]*\}@)[^\s/@]+(?=@)  # user:password in a URL; a placeholder is none
     | (?i:(?<=bearer\s))[A-Za-z0-9._~+/-]{8,}=*
     | (?i:\b(?:password|passwd|secret|token|api[_-]?key)\b["']?\s*[=:]\s*["']?)
