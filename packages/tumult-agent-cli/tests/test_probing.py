@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tumult_agent_cli import _version_cache, probing
+from tumult_agent_cli._detect import PROBE_LIMIT_S
 from tumult_agent_cli.probing import Question, ask, at_least, find_cli, locate, read_version
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ def test_found_but_not_runnable_is_not_the_same_as_not_installed(
 def test_a_version_probe_that_hangs_is_ended_within_its_limit(
     install: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert probing.VERSION_LIMIT_S == 30
+    assert probing.VERSION_LIMIT_S + probing.AUTH_LIMIT_S < PROBE_LIMIT_S
     monkeypatch.setattr(probing, "VERSION_LIMIT_S", 0.5)
     install("trap '' TERM; while :; do sleep 0.1; done")
     started = time.monotonic()
@@ -213,3 +214,17 @@ def test_versions_are_compared_as_numbers(version: str | None, floor: str, holds
 
 def test_numbers_without_end_are_no_version() -> None:
     assert read_version("1" * 5000 + ".2.3") is None
+
+
+@pytest.mark.parametrize(
+    ("script", "words"), [("true", "its version is unknown"), ("exit 3", "does not run"), ("sleep 60", "did not tell")]
+)
+def test_a_wrong_override_is_told_whatever_the_version_says(
+    install: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch, script: str, words: str
+) -> None:
+    monkeypatch.setattr(probing, "VERSION_LIMIT_S", 0.5)
+    monkeypatch.setenv("PATH", str(install(script).parent) + os.pathsep + os.environ["PATH"])
+    monkeypatch.setenv("ACME_BIN", "/opt/typo")
+    detail = find_cli("acme", "ACME_BIN").detail
+    assert words in detail
+    assert detail.endswith("ACME_BIN names no executable file: /opt/typo")

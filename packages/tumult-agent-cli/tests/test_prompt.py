@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
+import signal
 import threading
 import time
 
 import pytest
 from attrs import evolve
 
-from tumult_agent_cli import _runner
+from tumult_agent_cli import _detect, _runner, probing
 from tumult_agent_cli._prompt import run_prompt, run_prompt_async
 from tumult_agent_cli.adapter import AgentCliAdapter
 from tumult_agent_cli.exceptions import (
@@ -341,3 +343,71 @@ def test_several_at_once() -> None:
         return [answer.text for answer in answers]
 
     assert asyncio.run(main()) == ["0", "1", "2", "3"]
+
+
+# While it is detected
+
+
+class Hanging(Acme):
+    """Its detect never ends; ``asks`` a CLI that does not, or sleeps by itself."""
+
+    def __init__(self, *, asks: bool) -> None:
+        super().__init__("echo answer:x")
+        self.asks = asks
+
+    def detect(self) -> CliProbe:
+        if self.asks:
+            probing.ask(probing.Question(("/bin/sleep", "600"), limit_s=600))
+        time.sleep(60)
+        return READY
+
+
+@pytest.mark.parametrize("asks", [True, False])
+def test_a_detect_that_does_not_end_is_told(monkeypatch: pytest.MonkeyPatch, asks: bool) -> None:
+    monkeypatch.setattr(_detect, "PROBE_LIMIT_S", 0.5)
+    with pytest.raises(AgentCliError, match=r"did not answer in 0\.5 s \(tumult agents check acme\)") as caught:
+        run_prompt(Hanging(asks=asks), PromptRequest("hello"))
+    assert caught.value.kind is FailureKind.NOT_RUNNABLE
+
+
+@pytest.mark.parametrize("asks", [True, False])
+def test_a_run_can_be_cancelled_while_it_is_detected(asks: bool, traces: object) -> None:
+    cancel = threading.Event()
+    threading.Timer(0.4, cancel.set).start()
+    started = time.monotonic()
+    with pytest.raises(AgentCliError) as caught:
+        run_prompt(Hanging(asks=asks), PromptRequest("hello"), cancel=cancel)
+    assert caught.value.kind is FailureKind.CANCELLED
+    assert time.monotonic() - started < 8
+    traces.assert_none()  # type: ignore[attr-defined]
+
+
+def test_a_loop_can_cancel_while_it_is_detected(traces: object) -> None:
+    async def main() -> None:
+        async with asyncio.timeout(0.4):
+            await run_prompt_async(Hanging(asks=True), PromptRequest("hello"))
+
+    with pytest.raises(TimeoutError):
+        asyncio.run(main())
+    traces.assert_none()  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(("number", "error"), [(signal.SIGTERM, SystemExit), (signal.SIGINT, KeyboardInterrupt)])
+def test_a_signal_ends_the_program_while_it_is_detected(
+    number: int, error: type[BaseException], traces: object
+) -> None:
+    timer = threading.Timer(0.4, os.kill, (os.getpid(), number))
+    timer.start()
+    started = time.monotonic()
+    with pytest.raises(error):
+        run_prompt(Hanging(asks=True), PromptRequest("hello"))
+    timer.join()
+    assert time.monotonic() - started < 8
+    traces.assert_none()  # type: ignore[attr-defined]
+
+
+def test_a_detect_that_raises_is_an_error_of_the_contract() -> None:
+    adapter = Acme("echo answer:x")
+    adapter.detect = lambda: 1 / 0  # type: ignore[method-assign, assignment, return-value]
+    with pytest.raises(AgentCliError, match="detect\\(\\) raised ZeroDivisionError"):
+        run_prompt(adapter, PromptRequest("hello"))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from attrs import evolve
 
+from tumult_agent_cli._detect import detect_one
 from tumult_agent_cli._runner import run_invocation
 from tumult_agent_cli._signals import held_back
 from tumult_agent_cli._text import one_line
@@ -56,7 +57,7 @@ def run_prompt(
         BinaryNotFound, NotAuthenticated, InvocationFailed, RateLimited, Timeout, OutputParse: as their names say.
         AgentCliError: any other kind of failure, such as a request that the CLI cannot serve.
     """
-    probe = _usable(adapter)
+    probe = _usable(adapter, cancel)
     watch = _Watch(on_progress)
     try:
         _check(adapter, request)
@@ -121,8 +122,13 @@ class _Watch:
         return time.monotonic() - self.started
 
 
-def _usable(adapter: AgentCliAdapter) -> CliProbe:
-    probe = adapter.detect()
+def _usable(adapter: AgentCliAdapter, cancel: threading.Event | None) -> CliProbe:
+    probe, fault = detect_one(adapter, cancel)
+    if cancel is not None and cancel.is_set():
+        raise AgentCliError(adapter.name, FailureKind.CANCELLED, "the run was cancelled")
+    if probe is None:
+        hint = f"tumult agents check {adapter.name}"
+        raise AgentCliError(adapter.name, FailureKind.NOT_RUNNABLE, fault, hint=hint)
     if not probe.installed:
         kind = FailureKind.NOT_RUNNABLE if probe.bin_path else FailureKind.NOT_INSTALLED
         raise BinaryNotFound(adapter.name, adapter.install_hint, probe.detail, kind=kind)

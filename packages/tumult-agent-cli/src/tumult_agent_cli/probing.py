@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
 from attrs import field, frozen
@@ -16,12 +17,18 @@ from tumult_agent_cli.resolver import resolve_binary
 from tumult_agent_cli.values import CliInvocation, RawOutput
 
 if TYPE_CHECKING:
+    import threading
     from collections.abc import Mapping, Sequence
 
 USER_SETTINGS_ENV = "TUMULT_AGENT_USER_SETTINGS"
-VERSION_LIMIT_S = 30.0
+VERSION_LIMIT_S = 18.0
+"""With that of a sign-in probe it is less than the host gives a whole ``detect``, so that its own words are told."""
+
 AUTH_LIMIT_S = 10.0
 """A sign-in probe takes well under a second; whoever needs longer is asked no more."""
+
+stopping: ContextVar[threading.Event | None] = ContextVar("stopping", default=None)
+"""Cuts the questions of a ``detect`` short that nobody waits for any more; the host sets it."""
 
 _GRACE_S = 0.5
 _MAX_BYTES = 1024 * 1024
@@ -76,18 +83,23 @@ def find_cli(
         return found
     raw = ask(Question((found.path, *version_args), env or {}, VERSION_LIMIT_S, unset_env))
     if isinstance(raw, str):
-        return Found(found.path, detail=raw)
+        return Found(found.path, detail=_joined(raw, found.detail))
     if raw.timed_out:
         detail = f"{found.path} did not tell its version within {VERSION_LIMIT_S:g} s"
-        return Found(found.path, runnable=True, detail=detail)
+        return Found(found.path, runnable=True, detail=_joined(detail, found.detail))
     if raw.exit_code != 0:
         words = said(raw.stderr) or said(raw.stdout) or "and says nothing"
-        return Found(found.path, detail=f"{found.path} was found and does not run: {ended_how(raw)}: {words}")
+        detail = f"{found.path} was found and does not run: {ended_how(raw)}: {words}"
+        return Found(found.path, detail=_joined(detail, found.detail))
     version = read_version(raw.stdout) or read_version(raw.stderr)
     if version is None:
-        return Found(found.path, runnable=True, detail="its version is unknown")
+        return Found(found.path, runnable=True, detail=_joined("its version is unknown", found.detail))
     remember(found.path, version)
     return Found(found.path, runnable=True, version=version, detail=found.detail)
+
+
+def _joined(*details: str) -> str:
+    return "; ".join(filter(None, details))
 
 
 @frozen
@@ -106,7 +118,7 @@ def ask(question: Question) -> RawOutput | str:
         question.argv, stdin="", env=question.env, timeout_s=question.limit_s, unset_env=question.unset_env
     )
     try:
-        return run_invocation(invocation, grace_s=_GRACE_S, max_output_bytes=_MAX_BYTES)
+        return run_invocation(invocation, cancel=stopping.get(), grace_s=_GRACE_S, max_output_bytes=_MAX_BYTES)
     except AgentCliError as error:
         return said(error.detail)
 
