@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -238,3 +239,20 @@ def test_what_is_wrapped_must_still_be_whole() -> None:
 def test_a_wrapped_prompt_is_a_failure_where_a_vendor_says_that_it_is_not() -> None:
     result = run_one(Case(adapter=Framed), "invocation/prompt-is-sent-exactly[a sentence]")
     assert result.outcome is Outcome.FAILED
+
+
+class Stuck(Plain):
+    def detect(self) -> CliProbe:
+        time.sleep(600)
+        return super().detect()
+
+
+def test_a_detect_that_never_ends_is_the_single_finding() -> None:
+    before, started = world(), time.monotonic()
+    told: list[CheckResult] = []
+    results = run_checks(evolve(case_of(Stuck()), probe_limit_s=0.5), on_result=told.append)
+    assert [(result.id, result.outcome) for result in results] == [("detection/ends", Outcome.FAILED)]
+    assert "did not end within 0.5 s" in results[0].message
+    assert told == results
+    assert time.monotonic() - started < 10
+    assert world() == before

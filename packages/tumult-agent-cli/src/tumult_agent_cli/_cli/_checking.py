@@ -23,17 +23,20 @@ def check_adapter(name: str, *, live: bool, long: bool) -> int:
     """
     from tumult_agent_cli.registry import AdapterRegistry
     from tumult_agent_cli.testing import CHECKS, run_checks
+    from tumult_agent_cli.testing._run_checks import DETECTION_ENDS
 
     adapter = AdapterRegistry.builtin().get(name)
     count: Counter[str] = Counter()
     for group, checks in groupby(CHECKS, key=lambda check: check.group):
         results = run_checks(adapter, checks=checks)
         tally = Counter(result.outcome.value for result in results)
-        click.echo(f"{group}: {_told(tally)}")
+        click.echo(f"{results[0].group if results else group}: {_told(tally)}")
         for result in results:
             if long or result.outcome.value == "failed":
                 click.echo(f"  {_line(result)}")
         count += tally
+        if any(result.id == DETECTION_ENDS for result in results):
+            break
     click.echo(_told(count), err=True)
     answered = _ask(adapter) if live else True
     return 0 if answered and not count["failed"] else 1

@@ -94,9 +94,22 @@ class Bench:
         with replaced(probing, "VERSION_LIMIT_S", 1.0), replaced(probing, "AUTH_LIMIT_S", 1.0):
             return within(self.case.probe_limit_s, self.detect, f"detect(), with {what},")
 
+    def ends_detection(self) -> bool:
+        """Tell whether ``detect`` ends at all, with a CLI that answers at once, whatever else it does."""
+        self.fake()
+        ended = threading.Event()
+
+        def detect() -> None:
+            with suppress(BaseException):
+                self.adapter.detect()
+            ended.set()
+
+        threading.Thread(target=detect, daemon=True).start()
+        return ended.wait(self.case.probe_limit_s)
+
     def detect(self) -> CliProbe:
         """Detect, and see that it keeps its promise not to raise."""
-        probe = never_raises(self.adapter.detect)
+        probe = within(self.case.probe_limit_s, lambda: never_raises(self.adapter.detect), "detect()")
         expect(isinstance(probe, CliProbe), f"detect() gave {probe!r}; it must give a CliProbe")
         return probe
 
