@@ -12,6 +12,7 @@ from tumult_agent_cli import AdapterRegistry, run_prompt
 from tumult_agent_cli.exceptions import AgentCliError, FailureKind
 from tumult_agent_cli.testing import FakeCli, Reply
 from tumult_agent_cli.values import CliInvocation, PromptRequest
+from tumult_agent_cli.vendor_keys import VENDOR_KEYS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -136,14 +137,21 @@ def test_the_person_can_have_the_settings_loaded(install: Install, monkeypatch: 
         build(require_isolation=True)
 
 
-def test_keys_of_other_vendors_are_not_passed_on(install: Install, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_keys_of_other_vendors_are_passed_on_neither_in_a_run_nor_in_a_probe(
+    install: Install, monkeypatch: pytest.MonkeyPatch
+) -> None:
     fake = install(answer=ClaudeCodeAdapter.sample_output)
-    for name in ("ANTHROPIC_API_KEY", "GEMINI_API_KEY", "CODEX_API_KEY", "OPENAI_API_KEY", "CLAUDECODE"):
+    own = {"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_FOUNDRY_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN"}
+    foreign = {*VENDOR_KEYS - own, "CLAUDECODE"}
+    for name in foreign:
         monkeypatch.setenv(name, "a-key-of-somebody")
+    ClaudeCodeAdapter().detect()  # asks for the sign-in, as there is no key
+    for name in own:
+        monkeypatch.setenv(name, "a-key-of-its-own")
     run_prompt(ClaudeCodeAdapter(), PromptRequest("hello"))
-    names = set(fake.runs[0].env_names)
-    assert {"ANTHROPIC_API_KEY", "PATH"} <= names
-    assert not {"OPENAI_API_KEY", "GEMINI_API_KEY", "CODEX_API_KEY", "CLAUDECODE"} & names
+    assert [call.kind for call in fake.calls] == ["version", "auth", "run"]
+    assert own | {"PATH"} <= set(fake.runs[0].env_names)
+    assert not any(foreign & set(call.env_names) for call in fake.calls)
 
 
 @pytest.mark.parametrize(

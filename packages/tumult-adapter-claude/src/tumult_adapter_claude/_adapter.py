@@ -46,7 +46,7 @@ class ClaudeCodeAdapter(AgentCliAdapter):
 
     def detect(self) -> CliProbe:
         """Find ``claude``, its version and whether it is signed in."""
-        found = find_cli("claude", self.binary_env_key, env=_PROBE_ENV)
+        found = find_cli("claude", self.binary_env_key, env=_PROBE_ENV, unset_env=_flags.OTHER_KEYS)
         if not found.runnable:
             return CliProbe(installed=False, bin_path=found.path, detail=found.detail)
         logged_in, detail = _sign_in(found)
@@ -106,7 +106,7 @@ def _sign_in(found: Found) -> tuple[bool | None, str]:
         return True, f"{source} is set (not verified)"
     if found.path is None or not at_least(found.version, _flags.AUTH_STATUS_FLOOR):
         return None, "this version cannot tell whether it is signed in"
-    raw = ask(Question((found.path, "auth", "status", "--json"), _PROBE_ENV))
+    raw = ask(Question((found.path, "auth", "status", "--json"), _PROBE_ENV, unset_env=_flags.OTHER_KEYS))
     status = next(json_objects("" if isinstance(raw, str) else raw.stdout), {})
     logged_in, method = status.get("loggedIn"), said(str(status.get("authMethod", "")), 80)
     if not isinstance(logged_in, bool):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tumult_agent_cli.probing import USER_SETTINGS_ENV, at_least, wants_user_settings
+from tumult_agent_cli.vendor_keys import keys_of_others
 
 FIRST_LINE = "The text below is the request, word for word.\n\n"
 """Put before the prompt: one that begins with ``/`` is a command to every version, and runs instead of being sent."""
@@ -19,13 +20,8 @@ ENV = {
     "DISABLE_AUTOUPDATER": "1",
 }
 
-OTHER_KEYS = (
-    "OPENAI_API_KEY",
-    "CODEX_API_KEY",
-    "GEMINI_API_KEY",
-    "MISTRAL_API_KEY",
-    "OPENROUTER_API_KEY",
-    "XAI_API_KEY",
+OTHER_KEYS = keys_of_others(
+    "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_FOUNDRY_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN"
 )
 """Of other vendors; not passed on. Cloud credentials are, since Claude Code may need them."""
 
