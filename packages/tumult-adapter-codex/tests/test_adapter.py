@@ -9,9 +9,12 @@ import pytest
 from tumult_adapter_codex import _flags
 from tumult_adapter_codex._adapter import CodexAdapter
 from tumult_agent_cli import AdapterRegistry, run_prompt
+from tumult_agent_cli._doctor import diagnose
+from tumult_agent_cli._overview import survey
 from tumult_agent_cli.exceptions import AgentCliError, FailureKind
 from tumult_agent_cli.testing import FakeCli, Reply
-from tumult_agent_cli.values import CliInvocation, PromptRequest
+from tumult_agent_cli.values import CliInvocation, CliProbe, PromptRequest
+from tumult_agent_cli.vendor_keys import VENDOR_KEYS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -97,6 +100,17 @@ def test_a_version_that_is_too_old_is_said_with_the_command_that_helps(install: 
     assert caught.value.kind is FailureKind.INCOMPATIBLE
 
 
+def test_a_version_that_is_too_old_is_no_agent_to_the_overview_and_the_doctor(install: Install) -> None:
+    fake = install("codex-cli 0.20.0")
+    said = "Codex 0.20.0 is too old; 0.44.0 is the oldest that works here"
+    assert CodexAdapter().detect() == CliProbe(False, version="0.20.0", bin_path=str(fake.path), detail=said)
+    registry = AdapterRegistry()
+    registry.register(CodexAdapter())
+    (row,) = survey(registry, probe=True)
+    assert row.detail == f"{said}: {CodexAdapter.install_hint}"
+    assert said in {finding.problem for finding in diagnose(registry)}
+
+
 def test_an_unknown_version_gets_everything_and_one_more_try_without_what_is_optional(install: Install) -> None:
     old = Reply(stderr="error: unexpected argument '--ephemeral' found\n", exit_code=2)
     fake = install("no number", answer=[old, CodexAdapter.sample_output], auth=Reply(stderr="Logged in using ChatGPT"))
@@ -134,14 +148,21 @@ def test_the_person_can_have_the_settings_loaded(install: Install, monkeypatch: 
         build(require_isolation=True)
 
 
-def test_keys_of_other_vendors_are_not_passed_on(install: Install, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_keys_of_other_vendors_are_passed_on_neither_in_a_run_nor_in_a_probe(
+    install: Install, monkeypatch: pytest.MonkeyPatch
+) -> None:
     fake = install(answer=CodexAdapter.sample_output)
-    for name in ("ANTHROPIC_API_KEY", "GEMINI_API_KEY", "CODEX_API_KEY", "OPENAI_API_KEY", "CLAUDECODE"):
+    own = {"CODEX_API_KEY", "OPENAI_API_KEY", "AZURE_OPENAI_API_KEY"}
+    foreign = {*VENDOR_KEYS - own, "CLAUDECODE"}
+    for name in foreign:
         monkeypatch.setenv(name, "a-key-of-somebody")
+    CodexAdapter().detect()  # asks for the sign-in, as there is no key
+    for name in own:
+        monkeypatch.setenv(name, "a-key-of-its-own")
     run_prompt(CodexAdapter(), PromptRequest("hello"))
-    names = set(fake.runs[0].env_names)
-    assert {"CODEX_API_KEY", "OPENAI_API_KEY", "PATH"} <= names
-    assert not {"ANTHROPIC_API_KEY", "GEMINI_API_KEY", "CLAUDECODE"} & names
+    assert [call.kind for call in fake.calls] == ["version", "auth", "run"]
+    assert own | {"PATH"} <= set(fake.runs[0].env_names)
+    assert not any(foreign & set(call.env_names) for call in fake.calls)
 
 
 @pytest.mark.parametrize(

@@ -38,9 +38,13 @@ class CodexAdapter(AgentCliAdapter):
 
     def detect(self) -> CliProbe:
         """Find ``codex``, its version and whether it is signed in."""
-        found = find_cli("codex", self.binary_env_key)
+        found = find_cli("codex", self.binary_env_key, unset_env=_flags.OTHER_KEYS)
         if not found.runnable:
             return CliProbe(installed=False, bin_path=found.path, detail=found.detail)
+        if found.version is not None and not at_least(found.version, _flags.OLDEST):
+            return CliProbe(
+                installed=False, version=found.version, bin_path=found.path, detail=_flags.too_old(found.version)
+            )
         logged_in, detail = _sign_in(found)
         words = "; ".join(filter(None, (detail, found.detail)))
         return CliProbe(True, version=found.version, logged_in=logged_in, bin_path=found.path, detail=words)
@@ -51,8 +55,9 @@ class CodexAdapter(AgentCliAdapter):
         if found.path is None:
             raise BinaryNotFound(self.name, self.install_hint, found.detail)
         if found.version is not None and not at_least(found.version, _flags.OLDEST):
-            detail = f"Codex {found.version} is too old; {_flags.OLDEST} is the oldest that works here"
-            raise AgentCliError(self.name, FailureKind.INCOMPATIBLE, detail, hint=self.install_hint)
+            raise AgentCliError(
+                self.name, FailureKind.INCOMPATIBLE, _flags.too_old(found.version), hint=self.install_hint
+            )
         gaps = _flags.gaps_of(found.version)
         if gaps and request.require_isolation:
             raise AgentCliError(self.name, FailureKind.NOT_ISOLATED, "; ".join(gaps), hint="update Codex")
@@ -100,7 +105,7 @@ def _sign_in(found: Found) -> tuple[bool | None, str]:
     """Tell whether it is signed in, and why that is believed; None where it cannot be known without a call."""
     if os.environ.get("CODEX_API_KEY", "").strip():
         return True, "CODEX_API_KEY is set (not verified)"
-    raw = ask(Question((found.path or "codex", "login", "status")))
+    raw = ask(Question((found.path or "codex", "login", "status"), unset_env=_flags.OTHER_KEYS))
     if isinstance(raw, str) or raw.timed_out:
         return _by_key(None, "it did not tell whether it is signed in")
     words = said(last_words(raw.stderr) or last_words(raw.stdout), 200)

@@ -5,19 +5,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tumult_agent_cli.probing import USER_SETTINGS_ENV, at_least, wants_user_settings
+from tumult_agent_cli.vendor_keys import keys_of_others
 
 OLDEST = "0.44.0"
 """An older version prints other events, and ends a failed turn with exit code 0."""
 
-OTHER_KEYS = (
-    "ANTHROPIC_API_KEY",
-    "ANTHROPIC_AUTH_TOKEN",
-    "CLAUDE_CODE_OAUTH_TOKEN",
-    "GEMINI_API_KEY",
-    "MISTRAL_API_KEY",
-    "OPENROUTER_API_KEY",
-    "XAI_API_KEY",
-)
+OTHER_KEYS = keys_of_others("OPENAI_API_KEY", "CODEX_API_KEY", "AZURE_OPENAI_API_KEY")
 """Of other vendors; not passed on."""
 
 
@@ -70,6 +63,11 @@ SETTINGS = (
     'approval_policy="never"',
 )
 IGNORED_SETTING = r"unrecognized configuration setting"
+
+
+def too_old(version: str) -> str:
+    """Say that a version is older than ``OLDEST``."""
+    return f"Codex {version} is too old; {OLDEST} is the oldest that works here"
 
 
 def known_to(version: str | None) -> tuple[Flag, ...]:
