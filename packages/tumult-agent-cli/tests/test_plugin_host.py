@@ -193,6 +193,42 @@ print("result")
     assert (done.stdout, done.stderr) == ("result\n", "WARNING:x:afterwards\n")
 
 
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ("sys.stdout = None", ["stdout"]),
+        ("sys.stdout = sys.stderr = None", ["stdout", "stderr"]),
+        ("del sys.stderr", ["stderr"]),
+        ("sys.stdout = open(os.devnull, 'w')", ["stdout"]),
+        ("sys.stdout = io.TextIOWrapper(sys.stdout.buffer)", ["stdout"]),
+        ("sys.stdout = sys.stderr = object()", ["stdout", "stderr"]),
+    ],
+)
+@pytest.mark.parametrize("end", ["return [1]", "raise SystemExit"])
+def test_streams_that_a_plugin_replaces_are_put_back_and_told(
+    plugin: Plugin, change: str, told: list[str], end: str
+) -> None:
+    candidate = plugin(hook(end, top=f"import io, os, sys; {change}"))
+    code = f"""
+import gc, sys
+from tumult_agent_cli import hookspecs
+from tumult_agent_cli._plugin_host import *
+sys.path.insert(0, {str(candidate.path)!r} + "/..")
+before = sys.stdout, sys.stderr
+try:
+    lines = load(Candidate(*{tuple(candidate)!r}), hookspecs, {HOOK!r}, hookspecs.PROJECT).warnings
+except PluginLoadError as error:
+    lines = error.reason.split("; ")[1:]
+assert before == (sys.stdout, sys.stderr)
+gc.collect()
+print(*lines, sep="\\n")
+print("end", file=sys.stderr)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    lines = [f"it replaces sys.{name} when it is loaded, which was put back" for name in told]
+    assert (done.stdout.splitlines(), done.stderr) == (lines, "end\n")
+
+
 def test_closed_streams_are_no_obstacle(plugin: Plugin) -> None:
     candidate = plugin(hook("return [1]", top="print('x')"))
     code = f"""

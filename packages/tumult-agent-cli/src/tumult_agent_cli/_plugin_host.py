@@ -192,7 +192,7 @@ def _own_interrupts() -> Iterator[Callable[[], bool]]:
 @contextmanager
 def captured(printed: list[str]) -> Iterator[None]:
     """Keep what is written to stdout and stderr, by Python or by a child process, and put it as a line into
-    ``printed``.
+    ``printed``; a stream that was replaced meanwhile is put back, and that is a line, too.
     """
     with _scratch() as file, ExitStack() as stack:
         replaced = StringIO()  # for streams that are not the descriptors: a test's, an embedding program's
@@ -201,14 +201,32 @@ def captured(printed: list[str]) -> Iterator[None]:
             if _descriptor(stream) != number:
                 stack.enter_context(redirect(replaced))
             _redirect(number, stream, file.fileno(), stack)
+        streams = {"stdout": sys.stdout, "stderr": sys.stderr}
         try:
             yield
         finally:
+            replacements = _put_back(streams)
             stack.close()
             file.seek(0)
             said = file.read(MAX_PRINTED_BYTES).decode(errors="replace") + replaced.getvalue()[:MAX_PRINTED_BYTES]
             if said.strip():
                 printed += _cleaned(f"it prints when it is loaded: {said}")
+            printed += [f"it replaces sys.{name} when it is loaded, which was put back" for name in replacements]
+
+
+_replacements: list[Any] = []  # kept alive: one that wraps the stream's own buffer would close it at its end
+
+
+def _put_back(streams: dict[str, TextIO | None]) -> list[str]:
+    """Set the streams again that are others now, and give their names; what a replacement still holds is written."""
+    replaced = [name for name, stream in streams.items() if getattr(sys, name, None) is not stream]
+    for name in replaced:
+        replacement = getattr(sys, name, None)
+        _replacements.append(replacement)
+        with suppress(BaseException):  # the plugin's own code
+            cast("TextIO", replacement).flush()
+        setattr(sys, name, streams[name])
+    return replaced
 
 
 def _descriptor(stream: TextIO | None) -> int | None:
