@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from typing import TYPE_CHECKING, Any
@@ -126,6 +128,23 @@ def test_what_cannot_be_started_is_not_runnable(tmp_path: Path, content: str) ->
     assert caught.value.kind is FailureKind.NOT_RUNNABLE
 
 
+@pytest.mark.parametrize("folder", ["gone", "full"])
+def test_no_place_for_temporary_files_is_an_error_that_names_it(
+    shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str
+) -> None:
+    if folder == "gone":
+        monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
+    else:
+        # A disk of a test's own that is full cannot be had without privileges.
+        def full(*_: object) -> None:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        monkeypatch.setattr(_runner.Path, "write_bytes", full)
+    with pytest.raises(AgentCliError, match=r"TMPDIR.*\(make room there, or set TMPDIR") as caught:
+        run_invocation(shell("true"), name="acme")
+    assert (caught.value.kind, caught.value.name) == (FailureKind.NOT_RUNNABLE, "acme")
+
+
 # What it prints
 
 
@@ -144,6 +163,13 @@ def test_a_runaway_on_stderr_is_ended_too(shell: Shell) -> None:
     raw = run_invocation(shell("yes >&2"), max_output_bytes=1_000_000)
     assert raw.truncated
     assert len(raw.stderr) <= 64 * 1024
+
+
+def test_a_runaway_that_ignores_sigterm_gets_no_grace(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_runner, "GRACE_S", 20.0)
+    raw = run_invocation(shell("trap '' TERM; while :; do echo line; sleep 0.01; done"), max_output_bytes=100)
+    assert (raw.truncated, raw.signal) == (True, signal.SIGKILL)
+    assert raw.duration_s < 10
 
 
 def test_memory_stays_small_while_a_child_prints_a_gigabyte(shell: Shell, tmp_path: Path) -> None:
@@ -316,8 +342,6 @@ def assert_no_sleeper() -> None:
 @pytest.mark.parametrize("left", LEFT.values(), ids=LEFT)
 @pytest.mark.parametrize("ending", ["by itself", "at its deadline"])
 def test_what_it_started_does_not_survive_it(shell: Shell, left: str, ending: str) -> None:
-    if "env -i" in left and ending == "by itself":
-        pytest.skip("a process that hides its origin and has lost its parent cannot be found")
     end = "sleep 0.3" if ending == "by itself" else "sleep 60"
     run_invocation(shell(f"{left} {end}", timeout_s=1.0))
     assert_no_sleeper()

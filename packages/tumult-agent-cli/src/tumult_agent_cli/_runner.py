@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 import time
-from contextlib import closing
+from contextlib import ExitStack, closing, contextmanager
 from enum import Enum, auto
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,7 +21,7 @@ from tumult_agent_cli.values import MAX_OUTPUT_BYTES, Progress, ProgressKind, Ra
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from tumult_agent_cli._signals import Pending
     from tumult_agent_cli.values import CliInvocation
@@ -41,6 +41,8 @@ LINGER_S = 3.0
 NESTING_MARKS = ("CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT")
 """Variables by which a CLI knows that it runs inside itself."""
 
+_RUNAWAY_GRACE_S = 0.05
+_NOTED_S = 1.0  # from the start, in which a descendant may lose its parent before the first beat
 _TICK_S = 0.05
 _BEAT_S = 1.0
 _RETRIES_THAT_COUNT = 10  # as activity: an endless "reconnecting" is silence
@@ -79,14 +81,11 @@ def run_invocation(
 
     Raises:
         BinaryNotFound: the program cannot be started.
-        AgentCliError: the prompt is not valid Unicode (``bad request``), or the run was cancelled (``cancelled``).
+        AgentCliError: the prompt is not valid Unicode (``bad request``), there is no place for temporary files (``not
+            runnable``), or the run was cancelled (``cancelled``).
     """
     stdin = _strict_utf8(name, invocation.stdin)
-    with (
-        held_back() as pending,
-        tempfile.TemporaryDirectory(prefix="tumult-agent-", ignore_cleanup_errors=True) as folder,
-    ):
-        files = _Files.create(Path(folder), stdin)
+    with held_back() as pending, _private_files(name, stdin) as files:
         grace_s = GRACE_S if grace_s is None else grace_s
         run = _Run(invocation, files, parse_progress, on_progress, cancel, pending, name, max_output_bytes, grace_s)
         return run()
@@ -126,6 +125,19 @@ class _Files:
         return max(self.stdout.stat().st_size, self.stderr.stat().st_size) > limit
 
 
+@contextmanager
+def _private_files(name: str, stdin: bytes) -> Iterator[_Files]:
+    with ExitStack() as stack:
+        try:
+            folder = tempfile.TemporaryDirectory(prefix="tumult-agent-", ignore_cleanup_errors=True)
+            files = _Files.create(Path(stack.enter_context(folder)), stdin)
+        except OSError as error:
+            detail = f"the files of the run cannot be written to the folder for temporary files (TMPDIR): {error}"
+            hint = "make room there, or set TMPDIR to a folder that can be written"
+            raise AgentCliError(name, FailureKind.NOT_RUNNABLE, one_line(detail), hint=hint) from error
+        yield files
+
+
 @define
 class _Run:
     """The state of one run."""
@@ -151,12 +163,14 @@ class _Run:
     def __call__(self) -> RawOutput:
         with closing(Tail(self.files.stdout)) as stdout:
             child = self._start()
+            ending = None
             try:
                 self._tell(Progress(ProgressKind.STARTED))
                 ending = self._watch(child, stdout)
             finally:
-                rest_s = min(REST_GRACE_S, self.grace_s)
-                child.end(self.grace_s, rest_s, hurry=lambda: self.pending.is_hurried)
+                # At the byte limit each moment of grace costs more of the disk.
+                grace_s = min(self.grace_s, _RUNAWAY_GRACE_S) if ending is _Ending.TRUNCATED else self.grace_s
+                child.end(grace_s, min(REST_GRACE_S, grace_s), hurry=lambda: self.pending.is_hurried)
             self._read(stdout, last=True)
         return self._output(child.returncode, ending)
 
@@ -183,8 +197,10 @@ class _Run:
             self._read(stdout)
             if (ending := self._reason(time.monotonic())) is not None:
                 return ending
-            if time.monotonic() - self.told >= _BEAT_S:
+            is_due = time.monotonic() - self.told >= _BEAT_S
+            if is_due or time.monotonic() - self.started < _NOTED_S:
                 child.note()
+            if is_due:
                 self._tell(Progress(ProgressKind.WAITING))
         return None
 
