@@ -8,6 +8,7 @@ import os
 import signal
 import threading
 import time
+from typing import TYPE_CHECKING
 
 import pytest
 from attrs import evolve
@@ -34,6 +35,9 @@ from tumult_agent_cli.values import (
     PromptRequest,
     RawOutput,
 )
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 pytestmark = pytest.mark.usefixtures("traces")
 
@@ -169,6 +173,38 @@ def test_a_deadline_keeps_what_was_printed_and_said() -> None:
         ask("echo half; echo retry:overloaded; sleep 60", timeout_s=0.5)
     assert (caught.value.partial, caught.value.said) == ("half\nretry:overloaded\n", "overloaded")
     assert (caught.value.kind, caught.value.retryable) == (FailureKind.TIMEOUT, True)
+
+
+def test_a_deadline_keeps_the_last_words_on_stderr(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ACME_API_KEY", "very-secret-value")
+    with pytest.raises(Timeout, match=r"it said: cannot reach \*\*\*") as caught:
+        ask("echo cannot reach very-secret-value >&2; sleep 60", timeout_s=0.5)
+    assert caught.value.said == "cannot reach ***"
+
+
+def test_a_wrong_override_is_told_with_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ACME_BIN", "/opt/typo")
+    assert ask("echo answer:x").warnings == ("ACME_BIN names no executable file: /opt/typo; /bin/bash ran instead",)
+    monkeypatch.setenv("ACME_BIN", "/bin/bash")
+    assert ask("echo answer:x").warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("request_", "words"),
+    [
+        ({"timeout_s": float("nan")}, "the time limit is nan s"),
+        ({"timeout_s": 0.0}, "the time limit is 0 s"),
+        ({"idle_timeout_s": -1.0}, "the idle limit is -1 s"),
+        ({"model": "a\0b"}, "has '.x00'"),
+        ({"model": "a\ud800"}, "has '.ud800'"),
+        ({"model": "x" * 200_000}, "has 200,000 characters"),
+    ],
+)
+def test_a_request_that_makes_no_sense_starts_nothing(request_: dict[str, object], words: str, tmp_path: Path) -> None:
+    with pytest.raises(AgentCliError, match=words) as caught:
+        ask(f"touch {tmp_path}/started; echo answer:x", **request_)
+    assert caught.value.kind is FailureKind.BAD_REQUEST
+    assert not (tmp_path / "started").exists()
 
 
 def test_an_idle_deadline_is_a_stall() -> None:

@@ -23,11 +23,12 @@ from tumult_agent_cli.exceptions import (
     OutputParse,
     Timeout,
 )
-from tumult_agent_cli.judging import ended_how, said
+from tumult_agent_cli.judging import ended_how, last_words, said
+from tumult_agent_cli.resolver import wrong_override
 from tumult_agent_cli.values import Progress, ProgressKind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from tumult_agent_cli.adapter import AgentCliAdapter
     from tumult_agent_cli.values import Answer, CliInvocation, CliProbe, PromptRequest, RawOutput
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     OnProgress = Callable[[Progress], None]
 
 _PARTIAL_KEPT = 10_000
+_LONGEST_MODEL = 500
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -140,6 +142,8 @@ def _usable(adapter: AgentCliAdapter, cancel: threading.Event | None) -> CliProb
 def _check(adapter: AgentCliAdapter, request: PromptRequest) -> None:
     if not request.prompt.strip():
         raise AgentCliError(adapter.name, FailureKind.BAD_REQUEST, "the prompt is blank")
+    for detail in filter(None, (_bad_model(request.model), *_bad_limits(request))):
+        raise AgentCliError(adapter.name, FailureKind.BAD_REQUEST, detail)
     limits = adapter.capabilities
     size, length = len(request.prompt.encode("utf-8", "surrogatepass")), len(request.prompt)
     for unit, has, takes in (
@@ -149,6 +153,22 @@ def _check(adapter: AgentCliAdapter, request: PromptRequest) -> None:
         if has > takes:
             detail = f"the prompt has {has:,} {unit}; this CLI takes {takes:,}"
             raise AgentCliError(adapter.name, FailureKind.PROMPT_TOO_LONG, detail, hint="shorten the prompt")
+
+
+def _bad_model(model: str | None) -> str:
+    """Say why a text can be no model's name; else give the empty text."""
+    if model is None:
+        return ""
+    if len(model) > _LONGEST_MODEL:
+        return f"the model's name has {len(model):,} characters; no more than {_LONGEST_MODEL} are taken"
+    bad = next((char for char in model if not char.isprintable()), None)
+    return "" if bad is None else f"the model's name has {bad!a}, which no name has"
+
+
+def _bad_limits(request: PromptRequest) -> Iterator[str]:
+    for what, seconds in (("time limit", request.timeout_s), ("idle limit", request.idle_timeout_s)):
+        if seconds is not None and not seconds > 0:  # so written that it is true of nan
+            yield f"the {what} is {seconds:g} s; it must be more than 0"
 
 
 def _ask(
@@ -174,7 +194,7 @@ def _ask(
             return _ask(adapter, request, invocation.fallback, watch, cancel, probe)
         raise
     watch.answered()
-    warnings = (*invocation.warnings, *answer.warnings, *_oddities(raw))
+    warnings = (*_overlooked(adapter, invocation), *invocation.warnings, *answer.warnings, *_oddities(raw))
     return evolve(answer, warnings=warnings, cli_version=answer.cli_version or probe.version, duration_s=raw.duration_s)
 
 
@@ -185,7 +205,7 @@ def _judged(
         return _parsed(adapter, raw)
     except AgentCliError as error:
         if raw.timed_out:
-            raise _timeout(adapter, invocation, raw, watch.said) from error
+            raise _timeout(adapter, invocation, raw, watch.said or last_words(raw.stderr)) from error
         if raw.truncated:
             detail = f"it printed more than {request.max_output_bytes:,} bytes and was ended"
             raise OutputParse(adapter.name, detail) from error
@@ -207,11 +227,11 @@ def _parsed(adapter: AgentCliAdapter, raw: RawOutput) -> Answer:
     return evolve(answer, text=_LONE_SURROGATE.sub("\ufffd", answer.text))
 
 
-def _timeout(adapter: AgentCliAdapter, invocation: CliInvocation, raw: RawOutput, said: str) -> Timeout:
+def _timeout(adapter: AgentCliAdapter, invocation: CliInvocation, raw: RawOutput, words: str) -> Timeout:
     kind, seconds = FailureKind.TIMEOUT, invocation.timeout_s
     if raw.stalled and invocation.idle_timeout_s is not None:
         kind, seconds = FailureKind.STALLED, invocation.idle_timeout_s
-    return Timeout(adapter.name, seconds, raw.stdout[-_PARTIAL_KEPT:], kind=kind, said=said)
+    return Timeout(adapter.name, seconds, raw.stdout[-_PARTIAL_KEPT:], kind=kind, said=said(words))
 
 
 def _explained(adapter: AgentCliAdapter, raw: RawOutput) -> str:
@@ -220,6 +240,12 @@ def _explained(adapter: AgentCliAdapter, raw: RawOutput) -> str:
     except Exception:  # noqa: BLE001  the failure to explain must not hide the failure
         text = raw.stderr[-_PARTIAL_KEPT:]
     return said(text) or ended_how(raw)
+
+
+def _overlooked(adapter: AgentCliAdapter, invocation: CliInvocation) -> tuple[str, ...]:
+    """Say that another executable ran than the one that the person named."""
+    warning = wrong_override(adapter.binary_env_key)
+    return (f"{warning}; {one_line(invocation.argv[0], 200)} ran instead",) if warning else ()
 
 
 def _oddities(raw: RawOutput) -> tuple[str, ...]:

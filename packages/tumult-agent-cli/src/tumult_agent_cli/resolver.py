@@ -49,9 +49,17 @@ def resolve_binary(
     override = environ.get(env_key, "")
     if override and _runnable(override):
         return Resolution(str(Path(override).absolute()), overridden=True)
-    warning = f"{env_key} names no executable file: {one_line(override, 200)}" if override else ""
+    warning = wrong_override(env_key, environ=environ)
     found = next(filter(_runnable, _places(program, environ, windows=windows)), None)
     return Resolution(found and str(Path(found).absolute()), warning=warning)
+
+
+def wrong_override(env_key: str, *, environ: Mapping[str, str] = os.environ) -> str:
+    """Say on one line that the variable names something that cannot be run; else give the empty text."""
+    override = environ.get(env_key, "")
+    if not override or _runnable(override):
+        return ""
+    return f"{env_key} names no executable file: {one_line(override, 200)}"
 
 
 def _places(program: str, environ: Mapping[str, str], *, windows: bool) -> Iterator[str]:
