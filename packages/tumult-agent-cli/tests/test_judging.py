@@ -16,6 +16,7 @@ from tumult_agent_cli.exceptions import (
 from tumult_agent_cli.judging import (
     HINTS,
     amount,
+    began,
     ended_how,
     failure,
     json_objects,
@@ -70,6 +71,23 @@ def test_words_are_clean_masked_and_short(monkeypatch: pytest.MonkeyPatch) -> No
     assert len(said("x" * 100_000)) < 540
 
 
+def test_the_end_is_quoted_and_how_much_came_before_is_said() -> None:
+    assert said("0" * 300 + "\n" + "1" * 20, limit=25) == "(296 characters before) …0000 " + "1" * 20
+    assert said("0" * 1000 + " the end").endswith("0 the end")
+    assert began("the beginning " + "0" * 1000, limit=20) == "the beginning 000000… (994 more characters)"
+
+
+@pytest.mark.parametrize("shift", range(0, 45, 4))
+def test_no_cut_leaves_half_a_secret(monkeypatch: pytest.MonkeyPatch, shift: int) -> None:
+    secret = "plain-but-secret-abcdefghijklmnopqrstuvwxyz"
+    monkeypatch.setenv("ACME_TOKEN", secret)
+    pieces = {secret[at : at + 8] for at in range(len(secret) - 7)}
+    at_the_limit = said(f"{secret} " + "0" * (500 - shift))
+    at_the_bound = said(f"{secret}\n" + " " * (19_900 - shift) + "0" * 99)
+    at_the_beginning = began("0" * (300 - shift) + f" {secret}")
+    assert not any(piece in quote for quote in (at_the_limit, at_the_bound, at_the_beginning) for piece in pieces)
+
+
 def test_the_last_words_are_those_without_noise() -> None:
     stderr = "banner\n1\n2\n3\nReading prompt from stdin...\n4\n\n"
     assert last_words(stderr, (r"^Reading", r"banner")) == "2 3 4"
@@ -117,6 +135,7 @@ def test_deep_nesting_is_no_value() -> None:
 @pytest.mark.parametrize(
     ("read", "value", "expected"),
     [
+        (amount, 10**400, None), (amount, -(10**400), None),
         (whole_number, 7, 7), (whole_number, 0, 0), (whole_number, True, None), (whole_number, -1, None),
         (whole_number, 1.5, None), (whole_number, "7", None), (whole_number, None, None),
         (amount, 0.25, 0.25), (amount, 3, 3.0), (amount, float("nan"), None), (amount, float("inf"), None),

@@ -85,11 +85,28 @@ def failure(name: str, kind: FailureKind, words: str, *, hint: str = "") -> Agen
 
 
 def said(words: str, limit: int = 500) -> str:
-    """Quote a CLI: the end of what it said, cleaned, on one line, cut, without secrets."""
+    """Quote a CLI: the end of what it said, cleaned, on one line, without secrets, and only then cut to ``limit``
+    characters, saying how many were left out.
+    """
+    line = " ".join(_masked(_end(words)).split())
+    return line if len(line) <= limit else f"({len(line) - limit} characters before) …{line[-limit:]}"
+
+
+def began(words: str, limit: int = 300) -> str:
+    """Quote the beginning of what a CLI said, otherwise like ``said``."""
+    return one_line(_masked(words[:_QUOTED]), limit)
+
+
+def _end(words: str) -> str:
+    """Give the last lines, the first of them whole: half a secret is not known for one."""
+    return words if len(words) <= _QUOTED else words[-_QUOTED:].partition("\n")[2] or words[-_QUOTED:]
+
+
+def _masked(words: str) -> str:
     secrets = tuple(
         value for name, value in os.environ.items() if _SECRET_NAME.search(name) and len(value) >= _SHORTEST_SECRET
     )
-    return one_line(mask(clean(words[-_QUOTED:]), secrets), limit)
+    return mask(clean(words), secrets)
 
 
 def last_words(text: str, noise: Iterable[str] = ()) -> str:
@@ -133,7 +150,11 @@ def amount(value: Any) -> float | None:
     """Give a finite amount that a CLI told; None for whatever else."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return float(value) if math.isfinite(value) and value >= 0 else None
+    try:
+        number = float(value)
+    except OverflowError:  # JSON's whole numbers have no limit
+        return None
+    return number if math.isfinite(number) and number >= 0 else None
 
 
 def text_of(value: Any) -> str:
