@@ -162,6 +162,24 @@ def test_output_that_ends_in_the_middle_is_said_with_its_size(adapter: ClaudeCod
     assert caught.value.kind is FailureKind.UNREADABLE
 
 
+@pytest.mark.parametrize(
+    ("stdout", "words"),
+    [
+        (envelope() + " and more", "other text follows the JSON value in .* bytes of output: and more"),
+        ('{"type": "system"}', 'no result in 18 bytes of output: {"type": "system"}'),
+        ("words sk-live-" + "0123456789" * 40, r"no result in 414 bytes of output: words \*\*\*"),
+    ],
+)
+def test_output_that_is_whole_and_no_result_is_quoted(adapter: ClaudeCodeAdapter, stdout: str, words: str) -> None:
+    with pytest.raises(AgentCliError, match=words) as caught:
+        adapter.parse_output(RawOutput(stdout, "", 0))
+    assert caught.value.kind is FailureKind.UNREADABLE
+
+
+def test_a_price_of_400_digits_is_unknown(adapter: ClaudeCodeAdapter) -> None:
+    assert adapter.parse_answer(RawOutput(envelope(total_cost_usd=10**400), "", 0)).usage.cost_usd is None
+
+
 def test_no_output_is_a_failure_also_with_exit_code_0(adapter: ClaudeCodeAdapter) -> None:
     with pytest.raises(AgentCliError, match="no output") as caught:
         adapter.parse_output(RawOutput("", "", 0))

@@ -159,6 +159,23 @@ def test_output_that_ends_in_the_middle_is_said_with_its_size(adapter: CodexAdap
     assert caught.value.kind is FailureKind.UNREADABLE
 
 
+def test_a_prompt_that_is_not_utf_8_is_told_from_a_broken_stream(adapter: CodexAdapter) -> None:
+    def kind(stderr: str) -> FailureKind:
+        with pytest.raises(AgentCliError) as caught:
+            adapter.parse_output(RawOutput("", stderr, 1))
+        return caught.value.kind
+
+    assert kind("input is not valid UTF-8 (invalid byte at offset 3)") is FailureKind.BAD_REQUEST
+    assert kind("stream did not contain valid UTF-8") is FailureKind.NETWORK
+
+
+def test_a_retry_counted_with_thousands_of_digits_is_no_fault(adapter: CodexAdapter) -> None:
+    line = json.dumps({"type": "error", "message": f"Reconnecting... {'9' * 5000}/5"})
+    progress = adapter.parse_progress(line)
+    assert progress is not None
+    assert progress.attempt is None
+
+
 def test_no_output_is_a_failure_also_with_exit_code_0(adapter: CodexAdapter) -> None:
     with pytest.raises(AgentCliError, match="no output") as caught:
         adapter.parse_output(RawOutput("", "Reading prompt from stdin...\n", 0))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import TYPE_CHECKING, Any
 
 from tumult_adapter_claude._flags import FLAGS
 from tumult_agent_cli.exceptions import FailureKind
-from tumult_agent_cli.judging import ended_how, failure, kind_of, last_words, text_of, unknown_flag, whole_number
+from tumult_agent_cli.judging import began, ended_how, failure, kind_of, last_words, text_of, unknown_flag, whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -91,10 +92,16 @@ def no_envelope(raw: RawOutput, events: Sequence[dict[str, Any]], name: str, aut
 
 
 def _unreadable(stdout: str) -> str:
-    size = len(stdout.encode("utf-8", "replace"))
-    if stdout.lstrip().startswith(("{", "[")):
+    size, text = len(stdout.encode("utf-8", "replace")), stdout.strip()
+    if not text.startswith(("{", "[")):
+        return f"no result in {size:,} bytes of output: {began(text)}"
+    try:
+        _, end = json.JSONDecoder().raw_decode(text)
+    except (ValueError, RecursionError):
         return f"the output ends in the middle of a JSON value, after {size:,} bytes"
-    return f"no result in {size:,} bytes of output: {stdout[:300]}"
+    if end < len(text):
+        return f"other text follows the JSON value in {size:,} bytes of output: {began(text[end:])}"
+    return f"no result in {size:,} bytes of output: {began(text)}"
 
 
 def _kind(words: str, status: int | None) -> FailureKind:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tumult_agent_cli.values import RawOutput
 
 _TOOLS = {"command_execution", "mcp_tool_call", "web_search", "file_change"}
-_TRY = re.compile(r"re-?connecting\.*\s*(\d+)/(\d+)|retrying (\d+)/(\d+)", re.IGNORECASE)
+_TRY = re.compile(r"re-?connecting\.*\s*(\d{1,9})/(\d{1,9})|retrying (\d{1,9})/(\d{1,9})", re.IGNORECASE)
 _HEALS_NOT = re.compile(r"\bstatus:? 40[13]\b|\b401 Unauthorized|\b403 Forbidden")
 _NO_NETWORK = re.compile(r"waiting for network", re.IGNORECASE)
 

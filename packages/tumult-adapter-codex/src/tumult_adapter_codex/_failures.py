@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tumult_adapter_codex._flags import FLAGS
 from tumult_agent_cli.exceptions import FailureKind
-from tumult_agent_cli.judging import ended_how, failure, json_value, kind_of, last_words, text_of, unknown_flag
+from tumult_agent_cli.judging import began, ended_how, failure, json_value, kind_of, last_words, text_of, unknown_flag
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,8 +30,8 @@ _WORDS = (
     (r"high demand|overloaded|\b503\b|\b529\b", FailureKind.OVERLOADED),
     (r"status:? 5\d\d\b|internal server error", FailureKind.SERVER_ERROR),
     (r"idle timeout|timed out", FailureKind.STALLED),
+    (r"no prompt provided|not valid utf-8", FailureKind.BAD_REQUEST),  # before what the network breaks
     (r"connection failed|sending request|stream disconnected|waiting for network|\bdns\b|utf-?8", FailureKind.NETWORK),
-    (r"no prompt provided|not valid utf-8", FailureKind.BAD_REQUEST),
     (r"unexpected status 4\d\d|invalid_request_error", FailureKind.BAD_REQUEST),
 )
 _NOISE = (
@@ -75,7 +75,7 @@ def _unreadable(raw: RawOutput, words: str, name: str) -> AgentCliError:
         return failure(
             name, FailureKind.UNREADABLE, f"the output ends in the middle of a JSON value, after {size:,} bytes"
         )
-    return failure(name, FailureKind.UNREADABLE, f"no end of a turn in {size:,} bytes of output: {raw.stdout[:300]}")
+    return failure(name, FailureKind.UNREADABLE, f"no end of a turn in {size:,} bytes of output: {began(raw.stdout)}")
 
 
 def _made(name: str, words: str, auth_hint: str) -> AgentCliError:
