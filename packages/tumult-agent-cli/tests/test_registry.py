@@ -152,7 +152,41 @@ def test_a_name_that_two_bring_must_be_chosen(world: World) -> None:
 def test_two_that_share_a_module_cannot_be_chosen_between(world: World) -> None:
     for distribution in ("one", "two"):
         world.site.add(distribution, adapter_source("agent"), name="agent", module="same_module")
-    assert "both bring the module same_module" in broken(world.registry(), "one:agent").reason
+    registry = world.registry()
+    for name in ("agent", "one:agent"):
+        error = broken(registry, name)
+        assert "both bring the module same_module" in error.reason
+        assert error.hint == "uninstall one: python -m pip uninstall two"
+    assert registry.names() == ()
+
+
+def test_of_three_the_one_with_a_module_of_its_own_can_be_chosen(world: World) -> None:
+    for distribution in ("one", "two"):
+        world.site.add(distribution, adapter_source("agent"), name="agent", module="twin_module")
+    world.add("a-third", name="agent")
+    registry = world.registry()
+    assert registry.names() == ("a-third:agent",)
+    rest = "one:agent,two:agent"
+    hint = f"choose with --agent a-third:agent, or switch off the rest with TUMULT_DISABLE_ADAPTERS={rest}"
+    assert broken(registry, "agent").hint == hint
+    assert world.registry(TUMULT_DISABLE_ADAPTERS=rest).names() == ("agent",)
+    assert broken(registry, "one:agent").hint == "uninstall one: python -m pip uninstall two"
+    assert registry.get("a-third:agent").name == "agent"
+
+
+@pytest.mark.parametrize("name", ["a:b", "UPPER", "-x", "a b", "ä"])
+def test_a_name_outside_the_grammar_is_no_name_but_a_line_with_a_reason(world: World, name: str) -> None:
+    world.add("acme", name=name)
+    world.add("other", name=name)
+    world.add("good")
+    registry = world.registry()
+    assert registry.names() == ("good",)
+    bad = [entry for entry in registry.entries() if entry.name == name]
+    assert [(entry.distribution, entry.state) for entry in bad] == [("acme", "broken"), ("other", "broken")]
+    assert {entry.reason for entry in bad} == {f"{name!a} is no adapter name"}
+    assert [adapter.name for adapter in registry] == ["good"]
+    with pytest.raises((AdapterBroken, UnknownAdapter)):
+        registry.get(name)
 
 
 def test_one_that_is_switched_off_is_not_there(world: World) -> None:

@@ -50,6 +50,7 @@ class Problem(NamedTuple):
         kind: ``metadata`` (cannot be used), ``collision`` (two distributions bring this name), ``duplicate`` (the
             distribution is there twice, one counts) or ``unmatched`` (a name in a variable that fits nothing).
         name: the entry point; empty where it is not known.
+        same_module: of a collision: another one brings the same module, so that no choice of a name helps.
     """
 
     kind: str
@@ -59,6 +60,7 @@ class Problem(NamedTuple):
     distribution: str = ""
     version: str = ""
     path: str = ""
+    same_module: bool = False
 
 
 class Listing(NamedTuple):
@@ -214,7 +216,9 @@ def _collisions(candidates: list[Candidate], disable_env: str) -> list[Problem]:
 def _collision(one: Candidate, others: list[Candidate], disable_env: str) -> Problem:
     reason = f"also brought by {' and '.join(f'{o.distribution} {o.version}'.strip() for o in others)}: neither wins"
     hint = f"ask for {one.qualified}" + (f", or set {disable_env}={others[0].qualified}" if disable_env else "")
-    if any(one.module == other.module for other in others):
+    twins = [other for other in others if other.module == one.module]
+    if twins:
         reason += f"; both bring the module {one.module}, so only one can ever be imported"
-        hint = f"uninstall one: python -m pip uninstall {others[0].distribution}"
-    return Problem("collision", reason, hint, one.name, one.distribution, one.version, one.path)
+        hint = f"uninstall one: python -m pip uninstall {twins[0].distribution}"
+    whose = (one.name, one.distribution, one.version, one.path)
+    return Problem("collision", reason, hint, *whose, same_module=bool(twins))

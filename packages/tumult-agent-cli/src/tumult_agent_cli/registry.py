@@ -49,7 +49,7 @@ class AdapterRegistry:
     """
 
     def __init__(self, listing: Listing | None = None) -> None:
-        self._listing = listing or Listing((), (), ())
+        self._listing = _with_usable_names(listing or Listing((), (), ()))
         self._loaded: dict[Candidate, AgentCliAdapter | AdapterBroken] = {}
         self._registered: dict[str, AgentCliAdapter] = {}
         self._found: list[Problem] = []
@@ -68,8 +68,11 @@ class AdapterRegistry:
         return cls(listing)
 
     def names(self) -> tuple[str, ...]:
-        """Give each name that ``get`` takes, sorted: ``DISTRIBUTION:NAME`` where two distributions bring it."""
-        installed = (c.qualified if self._collision(c) else c.name for c in self._listing.candidates)
+        """Give each name that ``get`` takes, sorted: ``DISTRIBUTION:NAME`` where two distributions bring it, and none
+        where both bring the same module.
+        """
+        found = ((c, self._collision(c)) for c in self._listing.candidates)
+        installed = (c.qualified if rival else c.name for c, rival in found if not (rival and rival.same_module))
         return tuple(sorted({*installed, *self._registered}))
 
     def get(self, name: str) -> AgentCliAdapter:
@@ -85,8 +88,8 @@ class AdapterRegistry:
         if not found:
             raise self._absent(name)
         problem = self._collision(found[0])
-        if problem and (len(found) > 1 or "only one can ever be imported" in problem.reason):
-            raise self._ambiguous(name, found, problem)
+        if problem and (len(found) > 1 or problem.same_module):
+            raise self._ambiguous(name, found)
         return self._load(found[0])
 
     def register(self, adapter: AgentCliAdapter) -> None:
@@ -192,13 +195,31 @@ class AdapterRegistry:
         close = get_close_matches(name.lower(), self.names(), n=1, cutoff=0.5)
         return UnknownAdapter(name, self.names(), close[0] if close else None, hint=hint)
 
-    def _ambiguous(self, name: str, found: Sequence[Candidate], problem: Problem) -> AdapterBroken:
+    def _ambiguous(self, name: str, found: Sequence[Candidate]) -> AdapterBroken:
         brought = " and ".join(dict.fromkeys(f"{c.distribution} {c.version}".strip() for c in found))
-        if len(found) == 1:
-            return AdapterBroken(name, brought, problem.reason, hint=problem.hint)
-        choice = " or ".join(f"--agent {c.qualified}" for c in found)
-        hint = f"choose with {choice}, or switch one off with {DISABLE_ENV}={found[-1].qualified}"
+        twins = [problem for c in found if (problem := self._collision(c)) and problem.same_module]
+        choices = [c.qualified for c in found if c.distribution not in {twin.distribution for twin in twins}]
+        if not choices:
+            return AdapterBroken(name, brought, twins[0].reason, hint=twins[0].hint)
+        choice = " or ".join(f"--agent {qualified}" for qualified in choices)
+        rest = ",".join(c.qualified for c in found if c.qualified != choices[0])
+        hint = f"choose with {choice}, or switch off the rest with {DISABLE_ENV}={rest}"
         return AdapterBroken(name, brought, "two distributions bring this name", hint=hint)
+
+
+def _with_usable_names(listing: Listing) -> Listing:
+    """Make a problem of each candidate whose name is outside the grammar of names."""
+    from tumult_agent_cli._adapter_check import NAME
+
+    unfit = [candidate for candidate in listing.candidates if not NAME.fullmatch(candidate.name)]
+    if not unfit:
+        return listing
+    lost = {("collision", candidate.name) for candidate in unfit}
+    kept = [problem for problem in listing.problems if (problem.kind, problem.name) not in lost]
+    hint = "its vendor must call it by lower-case words joined by -"
+    kept += [_problem("metadata", candidate, f"{candidate.name!a} is no adapter name", hint) for candidate in unfit]
+    usable = tuple(candidate for candidate in listing.candidates if candidate not in unfit)
+    return listing._replace(candidates=usable, problems=tuple(kept))
 
 
 def _is_meant(asked: str, distribution: str, name: str) -> bool:
