@@ -25,7 +25,7 @@ def find(**environ: str) -> Resolution:
 def test_the_override_wins_over_the_path(tmp_path: Path) -> None:
     on_path = executable(tmp_path / "bin/agent")
     named = executable(tmp_path / "else where/agent-beta")
-    assert find(PATH=str(tmp_path / "bin"), AGENT_BIN=named) == Resolution(named, overridden=True)
+    assert find(PATH=str(tmp_path / "bin"), AGENT_BIN=named) == Resolution(named)
     assert find(PATH=str(tmp_path / "bin"), AGENT_BIN="") == Resolution(on_path)
 
 
@@ -37,7 +37,7 @@ def test_an_override_that_cannot_be_run_is_a_warning_and_the_path_is_searched(tm
     os.mkfifo(tmp_path / "fifo", 0o755)
     value = named if named in {"\0", " ", "~/agent"} else str(tmp_path / named)
     found = find(PATH=str(tmp_path / "bin"), AGENT_BIN=value)
-    assert (found.path, found.overridden) == (on_path, False)
+    assert found.path == on_path
     assert found.warning.startswith("AGENT_BIN names no executable file: ")
     assert len(found.warning) < 300
     assert find(PATH="", AGENT_BIN=value).path is None

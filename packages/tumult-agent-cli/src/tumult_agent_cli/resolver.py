@@ -22,12 +22,10 @@ class Resolution:
 
     Attributes:
         path: absolute, or None where there is none.
-        overridden: the environment variable named it.
         warning: one line where the variable names something that cannot be run; else empty.
     """
 
     path: str | None
-    overridden: bool = False
     warning: str = ""
 
 
@@ -48,7 +46,7 @@ def resolve_binary(
     """
     override = environ.get(env_key, "")
     if override and _runnable(override):
-        return Resolution(str(Path(override).absolute()), overridden=True)
+        return Resolution(str(Path(override).absolute()))
     warning = wrong_override(env_key, environ=environ)
     found = next(filter(_runnable, _places(program, environ, windows=windows)), None)
     return Resolution(found and str(Path(found).absolute()), warning=warning)
