@@ -202,7 +202,7 @@ def test_a_wrong_override_is_told_with_the_answer(monkeypatch: pytest.MonkeyPatc
 )
 def test_a_request_that_makes_no_sense_starts_nothing(request_: dict[str, object], words: str, tmp_path: Path) -> None:
     with pytest.raises(AgentCliError, match=words) as caught:
-        ask(f"touch {tmp_path}/started; echo answer:x", **request_)
+        ask(f"touch {tmp_path}/started; echo answer:x", **request_)  # type: ignore[arg-type]
     assert caught.value.kind is FailureKind.BAD_REQUEST
     assert not (tmp_path / "started").exists()
 

@@ -139,7 +139,7 @@ def test_no_place_for_temporary_files_is_an_error_that_names_it(
         def full(*_: object) -> None:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-        monkeypatch.setattr(_runner.Path, "write_bytes", full)
+        monkeypatch.setattr("pathlib.Path.write_bytes", full)
     with pytest.raises(AgentCliError, match=r"TMPDIR.*\(make room there, or set TMPDIR") as caught:
         run_invocation(shell("true"), name="acme")
     assert (caught.value.kind, caught.value.name) == (FailureKind.NOT_RUNNABLE, "acme")
