@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tumult_agent_cli._signals import Pending
     from tumult_agent_cli.adapter import AgentCliAdapter
 
-PROBE_LIMIT_S = 30.0
+PROBE_LIMIT_S = 45.0  # a version asked of a cold Node program takes up to 30 s, its sign-in 10 s more
 _TICK_S = 0.05
 _STOP_S = 2.0  # in which a question that was cut short ends its process
 

@@ -40,7 +40,7 @@ class AgentCliAdapter(ABC):
     @abstractmethod
     def detect(self) -> CliProbe:
         """Find the CLI, its version and its sign-in state. Called before each run and by listings; never raises,
-        starts no session, costs no money, ends within 30 s.
+        starts no session, costs no money, ends within 40 s.
         """
 
     @abstractmethod

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 USER_SETTINGS_ENV = "TUMULT_AGENT_USER_SETTINGS"
-VERSION_LIMIT_S = 18.0
+VERSION_LIMIT_S = 30.0
 """With that of a sign-in probe it is less than the host gives a whole ``detect``, so that its own words are told."""
 
 AUTH_LIMIT_S = 10.0
