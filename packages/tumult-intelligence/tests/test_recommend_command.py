@@ -255,6 +255,26 @@ def test_codex_that_fails_is_exit_code_1_after_the_result(
 
 
 @needs_codex
+def test_an_old_codex_answers_with_a_warning_and_not_at_all_where_isolation_is_required(
+    capsys: pytest.CaptureFixture[str], place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (place / "bin").mkdir()
+    fake = FakeCli(place / "bin", "codex", answer=codex_events(ANSWER), version="codex-cli 0.58.0\n")
+    monkeypatch.setenv("CODEX_BIN", str(fake.path))
+    monkeypatch.setenv("CODEX_API_KEY", "sk-test-0123456789")
+
+    code, out, err = run(capsys, "--agent", "codex", "--format", "json")
+    assert code == 0, err
+    assert any("shell" in note for note in json.loads(out)["agent"]["notes"])
+
+    answered = len(fake.runs)
+    code, out, err = run(capsys, "--agent", "codex", "--format", "json", "--require-isolated-agent")
+    assert code == 1
+    assert json.loads(out)["agent"]["error"]["kind"] == "not isolated"
+    assert len(fake.runs) == answered
+
+
+@needs_codex
 def test_ctrl_c_is_exit_code_130_and_leaves_nothing_running(place: Path) -> None:
     (place / "bin").mkdir()
     fake = FakeCli(place / "bin", "codex", answer=HANG, version="codex-cli 0.46.0\n")
