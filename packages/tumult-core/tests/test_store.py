@@ -601,15 +601,15 @@ def test_the_word_on_a_rebuild_reaches_stderr(store: EmbeddedStore, make_journal
 
 
 def test_the_document_of_the_last_run_of_a_digest_is_there(store: EmbeddedStore, make_journal: MakeJournal) -> None:
-    assert store.document("ab" * 32) is None
+    assert store.documents(["ab" * 32]) == {}
     for number, title in enumerate(("first", "last", "other")):
         digest = ("cd" if title == "other" else "ab") * 32
         store.record_run(make_journal(number, experiment={"title": title}, experiment_sha256=digest))
 
-    assert store.document("ab" * 32) == {"title": "last"}
-    assert store.document("cd" * 32) == {"title": "other"}
-    assert store.document("ef" * 32) is None
-    assert store.document("") is None
+    assert store.documents(["ab" * 32]) == {"ab" * 32: {"title": "last"}}
+    assert store.documents(["cd" * 32]) == {"cd" * 32: {"title": "other"}}
+    assert store.documents(["ef" * 32]) == {}
+    assert store.documents([""]) == {}
 
 
 @pytest.mark.parametrize("damage", [b"", b"{}\n[]\n", b"{}\n{\n", b"{}\n" + b" " * (9 << 20) + b'{"experiment": {}}\n'])
@@ -621,6 +621,6 @@ def test_a_document_that_cannot_be_had_is_not_there(
     (record,) = _records.kept(_folder(store))
     record.write_bytes(damage)
 
-    assert store.document("ab" * 32) is None
+    assert store.documents(["ab" * 32]) == {}
     record.unlink()
-    assert store.document("ab" * 32) is None
+    assert store.documents(["ab" * 32]) == {}

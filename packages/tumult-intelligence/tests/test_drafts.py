@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 def drafts(
     history: History, catalog: Catalog, now_ns: int, documents: Mapping[str, Mapping[str, Any]] | None = None
 ) -> dict[str, Recommendation]:
-    past = Past(history, document=(documents or {}).get)
+    past = Past(history, documents=lambda digests: documents or {})
     advice = advise(past, catalog, now_ns=now_ns, limit=100)
     return {each.experiment or f"{each.plugin}/{each.function}": each for each in advice.recommendations}
 

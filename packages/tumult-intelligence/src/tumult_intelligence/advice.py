@@ -22,12 +22,14 @@ from tumult_intelligence.signals import ActionSignal, ExperimentSignal, derive_s
 from tumult_intelligence.weights import Tuning
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from tumult_core.catalog import Catalog
     from tumult_core.store.values import RecommendationRecord, Store
     from tumult_intelligence.ranking import Candidate, Ranked
     from tumult_intelligence.signals import Signals
+
+    Documents = Mapping[str, Mapping[str, Any]]
 
 RECENT_RUNS = 5
 
@@ -39,7 +41,7 @@ class Past:
     Attributes:
         records: the latest record of each recommendation that was acted on.
         location: where the history is, credentials masked; empty where that is not known.
-        document: gives the recorded document of an experiment by its digest; None where it is not there any more.
+        documents: gives, by digest, those recorded documents of experiments that are still there.
         problem: why the history could not be read; None where it was.
         advice: what to do about that.
     """
@@ -47,7 +49,7 @@ class Past:
     history: History = field(factory=History)
     records: tuple[RecommendationRecord, ...] = ()
     location: str = ""
-    document: Callable[[str], Mapping[str, Any] | None] = field(default=lambda _digest: None, eq=False, repr=False)
+    documents: Callable[[Sequence[str]], Documents] = field(default=lambda _digests: {}, eq=False, repr=False)
     problem: str | None = None
     advice: str = ""
 
@@ -74,7 +76,7 @@ def read_past(store: Store) -> Past:
             history=store.history(recent=RECENT_RUNS),
             records=store.recommendations(),
             location=mask(one_line(store.location)),
-            document=partial(_document, store),
+            documents=partial(_documents, store),
         )
     except TumultError as error:
         return past_problem(error)
@@ -84,12 +86,12 @@ def read_past(store: Store) -> Past:
         )
 
 
-def _document(store: Store, digest: str) -> Mapping[str, Any] | None:
-    """Give a recorded document; a store that cannot give one, whatever it raises, must not cost the recommendation."""
+def _documents(store: Store, digests: Sequence[str]) -> Documents:
+    """Give recorded documents; a store that cannot give them, whatever it raises, must not cost the recommendations."""
     try:
-        return store.document(digest)
-    except Exception:  # noqa: BLE001 - a store is a plugin; the draft says that the document could not be had
-        return None
+        return store.documents(digests)
+    except Exception:  # noqa: BLE001 - a store is a plugin; the drafts say that the document could not be had
+        return {}
 
 
 def past_problem(error: TumultError) -> Past:
@@ -116,15 +118,23 @@ def advise(
         store_advice=past.advice,
     )
     ranking = rank(signals, catalog, tuning, goal)
+    first = ranking.ranked[:limit]
+    digests = [digest for found in first if (digest := _digest(found.candidate))]
+    documents = past.documents(digests) if digests else {}
     return Advice(
         signals=signals,
-        recommendations=tuple(_recommend(found, signals, catalog, past) for found in ranking.ranked[:limit]),
+        recommendations=tuple(_recommend(found, signals, catalog, past, documents) for found in first),
         targets=tuple(map(_target, ranking.ranked)),
         notes=tuple(_notes(past, catalog, ranking.unmatched, len(ranking.ranked))),
     )
 
 
-def _recommend(ranked: Ranked, signals: Signals, catalog: Catalog, past: Past) -> Recommendation:
+def _digest(candidate: Candidate) -> str:
+    """Give the digest of the document that a recommendation would repeat; empty where it repeats none."""
+    return candidate.signal.experiment_sha256 if isinstance(candidate.signal, ExperimentSignal) else ""
+
+
+def _recommend(ranked: Ranked, signals: Signals, catalog: Catalog, past: Past, documents: Documents) -> Recommendation:
     candidate = ranked.candidate
     about = _target(ranked)
     return Recommendation(
@@ -140,7 +150,7 @@ def _recommend(ranked: Ranked, signals: Signals, catalog: Catalog, past: Past) -
         expected_learning=explain.expected_learning(candidate),
         score=ranked.score,
         terms=ranked.terms,
-        draft=_draft(ranked.candidate, catalog, past),
+        draft=_draft(candidate, catalog, documents.get(_digest(candidate))),
         previous=find_previous(candidate, past.records, signals.now_ns),
         actions=_actions(candidate.signal),
     )
@@ -167,9 +177,8 @@ def _target(ranked: Ranked) -> Target:
     )
 
 
-def _draft(candidate: Candidate, catalog: Catalog, past: Past) -> Draft:
-    repeated = candidate.signal if isinstance(candidate.signal, ExperimentSignal) else None
-    found = draft_experiment(candidate, catalog, past.document(repeated.experiment_sha256) if repeated else None)
+def _draft(candidate: Candidate, catalog: Catalog, document: Mapping[str, Any] | None) -> Draft:
+    found = draft_experiment(candidate, catalog, document)
     if found is None:
         return Draft(title=explain.title_of(candidate), text="")
     problems = check_experiment(found.experiment, catalog)

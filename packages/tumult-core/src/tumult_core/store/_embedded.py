@@ -64,18 +64,22 @@ class EmbeddedStore:
         found = self._read(lambda connection: history(connection, recent), History(condition="missing"))
         return evolve(found, notes=self._notes())
 
-    def document(self, experiment_sha256: str) -> Mapping[str, Any] | None:
-        """Give the experiment of the last run with that digest out of the run's own file; None where it is gone."""
+    def documents(self, experiment_sha256s: Sequence[str]) -> Mapping[str, Mapping[str, Any]]:
+        """Give the experiments of the last runs with those digests out of the runs' own files."""
         sql = """
-            SELECT experiment_id, started_at_ns FROM experiments WHERE experiment_sha256 = ?
-            ORDER BY started_at_ns DESC, experiment_id DESC LIMIT 1
+            SELECT experiment_sha256, experiment_id, started_at_ns FROM experiments
+            WHERE experiment_sha256 <> '' AND list_contains(?, experiment_sha256)
+            QUALIFY row_number() OVER (
+                PARTITION BY experiment_sha256 ORDER BY started_at_ns DESC, experiment_id DESC
+            ) = 1
         """
 
-        def look(connection: DuckDBPyConnection) -> Mapping[str, Any] | None:
-            run = connection.execute(sql, [experiment_sha256]).fetchone()
-            return _records.read_document(self._folder, *run) if run else None
+        def look(connection: DuckDBPyConnection) -> dict[str, Mapping[str, Any]]:
+            runs = connection.execute(sql, [list(experiment_sha256s)]).fetchall()
+            found = {digest: _records.read_document(self._folder, *run) for digest, *run in runs}
+            return {digest: document for digest, document in found.items() if document is not None}
 
-        return self._read(look, None) if experiment_sha256 else None
+        return self._read(look, {}) if experiment_sha256s else {}
 
     def agent_calls(self, *, limit: int = 50) -> tuple[AgentCall, ...]:
         """Give the last calls, newest first."""

@@ -170,10 +170,10 @@ class Store(Protocol):
             StoreError: missing, locked, damaged or of a newer format; with what to do.
         """
 
-    def document(self, experiment_sha256: str) -> Mapping[str, Any] | None:
-        """Give the experiment of the last run with that digest as data, or None where it is not there any more.
+    def documents(self, experiment_sha256s: Sequence[str]) -> Mapping[str, Mapping[str, Any]]:
+        """Give, by digest, the experiment of the last run with each digest as data, where it is still there.
 
-        Bounded: one that is larger than a document may be counts as not there. Values of secrets are masked in it.
+        Bounded: one that is larger than a document may be counts as not there. Values of secrets are masked in them.
 
         Raises:
             StoreError: as ``history``.
