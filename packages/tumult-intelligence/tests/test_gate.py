@@ -115,6 +115,13 @@ def test_there_is_a_limit_to_the_number_of_proposals(catalog: Catalog) -> None:
     assert codes(check_block(blocks[-1], catalog)) == ["too-many"]
 
 
+def test_a_lint_that_explains_an_error_is_an_error_too(catalog: Catalog) -> None:
+    found = check_block(block(GOOD.replace("title: ", ":[", 1)), catalog)
+
+    assert isinstance(found, Rejected)
+    assert {error.severity for error in found.errors} == {Severity.ERROR}
+
+
 def mutated(lines: Iterable[str]) -> str:
     return "\n".join(lines) + "\n"
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from tumult_core._text import clean, one_line
 from tumult_core.engine import experiment_to_data, parse_experiment, unsupported_features, validate_experiment
@@ -108,7 +108,9 @@ def check_block(block: Block, catalog: Catalog, others: Iterable[Passed] = ()) -
     try:
         experiment = parse_experiment(text, source=f"proposal {block.index}")
     except DocumentError as error:
-        return Rejected(block.index, title_in(block.text), error.problems, block.text)
+        # A lint that explains an error comes with it as a warning; in the gate it is an error like any lint.
+        errors = tuple(evolve(problem, severity=Severity.ERROR) for problem in error.problems)
+        return Rejected(block.index, title_in(block.text), errors, block.text)
     lints = lint_document(text, severity=Severity.ERROR)
     problems = [*lints, *_unseen(text, lints), *check_experiment(experiment, catalog, others)]
     errors = tuple(problem for problem in problems if problem.severity is Severity.ERROR)
