@@ -143,8 +143,6 @@ def real_clis(session: nox.Session) -> None:
     session.run(
         "pytest",
         "tests/real_clis",
-        "--override-ini",
-        "norecursedirs=.nox",
         "-rs",
         *session.posargs,
         env={"TUMULT_REAL_CLIS_DIR": str(Path(session.create_tmp()).resolve() / "npm")},
